@@ -14,6 +14,7 @@ from kernelviz.bench.measured_choice import MeasuredChoice, chosen
 from kernelviz.core import BadField, DeviceError, Direction, KernelvizError, Problem, UsageError
 from kernelviz.ops import Launch, Op, op_named, refresh
 from kernelviz.ops.catalog.called import problem_of_tensors
+from kernelviz.text.best import describe_unmeasured
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -67,9 +68,10 @@ def best(
     >>> y = softmax()  # doctest: +SKIP
 
     The rule of the op puts its own variants in order by sizes, number format and card. The first call for a problem on a GPU
-    measures the first five of them (some seconds, in a process of its own, which needs as much memory for tensors again, and
-    checks the outputs). The run is stored, and later calls use it, until a source changes. measure: False: use a stored run if
-    there is one, but make none; without one the first variant of the rule is bound.
+    measures the first five of them (some seconds, in a worker process, which checks the outputs, needs memory for tensors of its
+    own, and keeps at most a third of the GPU's until this process ends). The run is stored, and later calls use it, until a
+    source, the driver or a compiler changes. Where nothing can be measured, the rule decides (`not_measured`).
+    measure: False: use a stored run if there is one, but make none.
 
     inputs: those of the op in order, for a backward pass followed by the gradients of its outputs. sizes: of axes that
     no tensor has as a dimension, such as ``k=8`` of ``topk``. A variant that these tensors do not allow, for example by
@@ -84,14 +86,22 @@ def best(
         raise BadField("inputs", ", ".join(sorted(devices)) or "no tensor", "give the tensors of one GPU")
     (device,) = devices
     by_rule = best_of_problem(bench, known, problem, bench.device(device))
+    if measure:
+        _wait_for(device)
     try:
-        choice, measured = chosen(bench, by_rule, measure=measure, owner=owner())
+        choice = chosen(bench, by_rule, measure=measure, owner=owner())
     except KernelvizError as error:  # such as a full disk: the op can be called all the same
         return bound(known, inputs, by_rule, not_measured=str(error))
-    if measured is not None:
-        return bound(known, inputs, choice, measured)
-    reason = "none of its variants could be measured, or only one solves the problem" if measure else "measure=False"
-    return bound(known, inputs, by_rule, not_measured=reason)
+    reason = "" if choice.reason is None else str(describe_unmeasured(choice.reason))
+    return bound(known, inputs, choice.best, choice.measured, reason)
+
+
+def _wait_for(device: str) -> None:
+    """Until the GPU has done what this process gave it, because it would run beside the measurement."""
+    import torch
+
+    if device.startswith("cuda"):
+        torch.cuda.synchronize(device)
 
 
 def bound(
@@ -102,6 +112,8 @@ def bound(
     refused: dict[str, Exception] = {}
     for variant in choice.variants:
         of_tensors = of_direction.variant_named(variant.name)
+        if measured is not None and variant.name in measured.configurations:
+            of_tensors = of_tensors.configured(measured.configurations[variant.name])
         try:
             launch: Launch = of_tensors.bind(*inputs, **of_tensors.keywords(choice.problem))
             refresh(launch)
@@ -142,5 +154,4 @@ def best_variant(
     """
     bench = use_cases.current()
     by_rule = best_of(bench, op, sizes, dtype, compute=compute, direction=direction, device=device)
-    choice, _ = chosen(bench, by_rule, measure=measure, owner=owner())
-    return choice.variant.name
+    return chosen(bench, by_rule, measure=measure, owner=owner()).best.variant.name

@@ -185,6 +185,11 @@ class _There(Variant):
         return replace(self, digest=self.backward_digest) if self.backward_digest else self
 
 
+def only_in_worker(variant: Variant) -> bool:
+    """Whether the variant is one of a plug-in, whose function only the worker has, so that it cannot be bound elsewhere."""
+    return isinstance(variant, _There)
+
+
 def _state(file: str) -> tuple[int, ...]:
     """A value that differs if the file was changed or replaced. Empty if the file does not exist."""
     try:

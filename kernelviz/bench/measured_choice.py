@@ -6,28 +6,49 @@ measurement of the first few variants tells: they contain the fastest own varian
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 
+from kernelviz.bench.availability import only_in_worker
 from kernelviz.bench.bench import Bench
 from kernelviz.bench.best import Best
-from kernelviz.core import LIVING, BadField, Method, Plan
+from kernelviz.bench.trends import Wanted
+from kernelviz.core import BadField, KernelvizError, Method, Plan
+from kernelviz.core.events import RunEnded
+from kernelviz.core.unmeasured import Unmeasured
 from kernelviz.ops import Variant
 
 CANDIDATES = 5
 """How many of the variants that a rule names are measured, the best first."""
 METHOD = Method(budget_s=0.1, half_width=0.005, ratio_half_width=0.005, seeds=1, early_stop=1.2)
 """The cold device time to 0.5 %. Outputs are checked for one fill of the inputs. What is 1.2 times as slow gets one block."""
-MOST_WAIT_S = 90.0
-"""Without any event of the run for so long, it is cancelled, and the rule decides."""
+MOST_WAIT_S = 330.0
+"""Without any event of the run for so long, it is cancelled, and the rule decides: longer than one compilation may take."""
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredChoice:
-    """Cold device times in seconds of the right own variants of one run, the fastest first. `at`: when the run was begun."""
+    """Cold device times in seconds of the right own variants of one run, the fastest first. `at`: when the run was begun.
+    `configurations`: those of tunable variants in that run."""
 
     run_id: str
     at: str
     seconds: Mapping[str, float]
+    configurations: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The variants in the order in which a user should get them. `measured`: the times that decide, or `reason`: why the rule
+    does."""
+
+    best: Best
+    measured: MeasuredChoice | None = None
+    reason: Unmeasured | None = None
+
+
+_tried: set[tuple[str, str]] = set()
+"""Devices and problems that this process could not measure. Else each call would wait again for what fails again."""
 
 
 def candidates_of(best: Best) -> tuple[str, ...]:
@@ -36,48 +57,70 @@ def candidates_of(best: Best) -> tuple[str, ...]:
 
 
 def _comparable(best: Best) -> list[Variant]:
-    """Without variants that change inputs which the rule's first variant leaves as they are."""
-    return [variant for variant in best.variants if {*variant.mutates} <= {*best.variant.mutates}]
+    """Without variants that change inputs which the rule's first variant leaves as they are, and those that only a worker has,
+    because nothing else can bind them."""
+    return [v for v in best.variants if {*v.mutates} <= {*best.variant.mutates} and not only_in_worker(v)]
 
 
 def stored_choice(bench: Bench, best: Best) -> MeasuredChoice | None:
-    """By the newest stored run on this device that has the problem and all candidates, with their sources as they are now. A run
-    of more variants, for example by the Bench page, counts with all of its own variants. None where there is no such run, or none
-    of them was right."""
+    """By the newest finished run on this device in which each candidate had its present source and was right or wrong
+    (`Trends.together`). A run of more variants, for example by the Bench page, counts with all of its own variants. None where
+    there is no such run, or none of them was right."""
     if all(best.device != here for here in bench.devices()):
         return None
-    digests = {variant.name: variant.source_digest() for variant in _comparable(best)}
-    newest = bench.trends.together(best.device.id, best.problem, digests, least=candidates_of(best))
-    if newest is None:
+    op = bench.ops()[best.problem.op].of(best.problem)
+    wanted = Wanted(
+        problem=best.problem,
+        digests={v.name: op.variant_named(v.name).source_digest() for v in _comparable(best)},
+        least=candidates_of(best),
+    )
+    found = bench.trends.together(best.device, wanted)
+    if found is None or not found.seconds:
         return None
-    run_id, at, times_s = newest
-    return MeasuredChoice(run_id, at, dict(sorted(times_s.items(), key=lambda named: named[1])))
+    in_order = dict(sorted(found.seconds.items(), key=lambda named: named[1]))
+    return MeasuredChoice(found.run_id, found.at, in_order, found.configurations)
 
 
-def measure_choice(bench: Bench, best: Best, *, owner: str = "") -> MeasuredChoice | None:
-    """Measure the candidates on the device now, and wait for it. None if none of them was right, or nothing was heard for
-    MOST_WAIT_S. An interrupt cancels the run and is raised again. Errors: BadField for a device of another machine."""
+def chosen(bench: Bench, best: Best, *, measure: bool = False, owner: str = "") -> Chosen:
+    """The variants in the order of a stored measurement, or of one that is made now if `measure`, where there is one; otherwise
+    in that of the rule. An interrupt cancels the run and is raised again. Errors: BadField for a measurement on a device of
+    another machine; those of a run that cannot begin, such as StoreError and DeviceError."""
+    known = stored_choice(bench, best)
+    if known is not None:
+        return Chosen(in_measured_order(best, known), known)
+    if not measure:
+        return Chosen(best, reason="not_asked")
     if all(best.device != here for here in bench.devices()):
         raise BadField("device", best.device.name, "it is not a GPU of this machine, so nothing can be measured on it")
+    if len(candidates_of(best)) < 2:
+        return Chosen(best, reason="one_candidate")
+    attempt = (best.device.uuid, best.problem.key)
+    if attempt in _tried:
+        return Chosen(best, reason="tried_before")
+    _tried.add(attempt)
+    finished = _measured(bench, best, owner)
+    known = stored_choice(bench, best)
+    if known is None:
+        return Chosen(best, reason="none_right" if finished else "not_finished")
+    _tried.discard(attempt)
+    return Chosen(in_measured_order(best, known), known)
+
+
+def _measured(bench: Bench, best: Best, owner: str) -> bool:
+    """Measure the candidates on the device now, and wait for it; whether the run finished."""
     names = candidates_of(best)
     plan = Plan(problems=(best.problem,), variants=names, baseline=names[0], device=best.device.id)
     run_id = bench.run(plan, METHOD, owner=owner)
     try:
-        for _ in bench.follow(run_id, timeout_s=MOST_WAIT_S):
-            pass
-    finally:
-        if bench.load(run_id).status in LIVING:
+        for _, event in bench.follow(run_id, timeout_s=MOST_WAIT_S):
+            if isinstance(event, RunEnded):
+                return event.status == "finished"
+    except BaseException:
+        with suppress(KernelvizError):  # the interrupt counts, not that the run cannot be cancelled
             bench.cancel(run_id)
-    return stored_choice(bench, best)
-
-
-def chosen(bench: Bench, best: Best, *, measure: bool = False, owner: str = "") -> tuple[Best, MeasuredChoice | None]:
-    """The variants in the order of a stored measurement, or of one that is made now if `measure`, where there is one; otherwise
-    in that of the rule. One candidate alone is not measured."""
-    known = stored_choice(bench, best)
-    if known is None and measure and len(candidates_of(best)) > 1:
-        known = measure_choice(bench, best, owner=owner)
-    return (best, None) if known is None else (in_measured_order(best, known), known)
+        raise
+    bench.cancel(run_id)  # nothing was heard
+    return False
 
 
 def in_measured_order(best: Best, known: MeasuredChoice) -> Best:

@@ -1,19 +1,24 @@
 """Use case: how the times of cases on a device change from run to run: levels, changes and regressions. `Bench.trends`."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from operator import attrgetter, itemgetter
 from typing import cast, get_args
 
 from kernelviz.bench.summaries import Devices
-from kernelviz.core import Device, Environment, Problem, check_name
+from kernelviz.core import Device, Environment, Failure, Problem, Result, Stage, check_name
 from kernelviz.core.problem import case_key
+from kernelviz.hardware.toolchain import installed_versions
 from kernelviz.metrics.figures import Headline
 from kernelviz.metrics.trend import Point, Trend, trend
 from kernelviz.store import Store
 from kernelviz.store.trends import TimeRow
 
+COMPILERS = ("triton", "cuda-core", "nvidia-cuda-nvrtc")
+"""The packages whose version decides what machine code a kernel has."""
+PASSING_STAGES: frozenset[Stage] = frozenset({"cancelled", "timeout", "out_of_memory"})
+"""Failures that another attempt may not have."""
 MOST_RUNS = 200
 """The number of newest runs of a case that its trend includes."""
 
@@ -33,6 +38,26 @@ class CaseTrend:
     @property
     def key(self) -> str:
         return case_key(self.problem, self.variant)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """A problem and variants to be compared. `digests`: the sources that they must have, by name; `least`: those that a run must
+    have."""
+
+    problem: Problem
+    digests: Mapping[str, str]
+    least: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """Variants of one run and problem that were measured alike: cold times in seconds, and configurations of tunable ones."""
+
+    run_id: str
+    at: str
+    seconds: Mapping[str, float]
+    configurations: Mapping[str, Mapping[str, int]]
 
 
 class Trends:
@@ -59,26 +84,43 @@ class Trends:
             return None
         return replace(self._explained(case), beside=self._store.runs.variants(case.trend.points[-1].run_id))
 
-    def together(
-        self, device_id: str, problem: Problem, digests: Mapping[str, str], *, least: Collection[str]
-    ) -> tuple[str, str, dict[str, float]] | None:
-        """Of the newest run on the device that planned the problem for all variants of `least`: its id, when it was begun, and
-        the cold times in seconds of its right variants. None if there is no such run with a time. `digests`: the sources that
-        variants must have, by name; a run in which one of them had another source does not count. Raises UnknownName."""
-        uuid = self._devices[device_id].uuid
-        rows = [
-            row
-            for name in digests
-            for row in self._store.trends.times(uuid, case_key=case_key(problem, name))
-            if row.cold_s is not None
-        ]
-        by_run = groupby(sorted(rows, key=attrgetter("at", "run_id"), reverse=True), key=attrgetter("run_id", "at"))
-        for (run_id, at), group in by_run:
-            same = {row.variant: row for row in group}
-            as_now = all(row.digest == digests[name] for name, row in same.items())
-            if as_now and set(least) <= set(self._store.runs.variants(run_id)):
-                return run_id, at, {name: row.cold_s[0] for name, row in same.items() if row.cold_s is not None}
+    def together(self, device: Device, wanted: Wanted) -> Together | None:
+        """The newest finished burst run on the device that has, for the problem, each variant of `wanted.least` right, or failed
+        for good, with its present source, with the present driver and compilers. None if there is none. Raises UnknownName."""
+        keys = {case_key(wanted.problem, name): name for name in wanted.digests}
+        rows = [row for key in keys for row in self._store.trends.times(device.uuid, case_key=key) if row.cold_s]
+        newest = sorted({(row.at, row.run_id) for row in rows if row.setup.startswith("burst")}, reverse=True)
+        for at, run_id in newest:
+            if not self._as_now(run_id, device):
+                continue
+            results = {r.variant: r for r in self._store.results.of_cases(run_id, list(keys)).values()}
+            if all(_counts(results.get(name), wanted.digests[name]) for name in wanted.least):
+                same = {row.variant: row for row in rows if row.run_id == run_id}
+                setup = _commonest([row.setup for row in same.values()])
+                compared = {
+                    name: row
+                    for name, row in same.items()
+                    if row.setup == setup and _counts(results.get(name), wanted.digests[name])
+                }
+                return Together(
+                    run_id,
+                    at,
+                    {name: row.cold_s[0] for name, row in compared.items() if row.cold_s is not None},
+                    {name: c for name in compared if (c := results[name].configuration) is not None},
+                )
         return None
+
+    def _as_now(self, run_id: str, device: Device) -> bool:
+        """Whether the run has finished, with the driver of now and with these versions of what compiles kernels."""
+        if self._store.runs.row(run_id).status != "finished":
+            return False
+        there = self._store.runs.environments([run_id]).get(run_id)
+        here = installed_versions(COMPILERS)
+        return (
+            there is not None
+            and there.device.driver == device.driver
+            and all(there.versions.get(name, version) == version for name, version in here.items())
+        )
 
     def slower(self, cases: Sequence[CaseTrend]) -> tuple[CaseTrend, ...]:
         """Those of the cases that are slower than at their best level, the largest slow-down first, with what changed at the same
@@ -129,3 +171,14 @@ def _components(machine: Environment | None) -> tuple[tuple[str, str], ...]:
         ("python", machine.python),
         ("host", machine.host),
     )
+
+
+def _counts(result: Result | None, digest: str) -> bool:
+    """Whether a variant with this source has a time, or failed in a way that it would fail again."""
+    if result is None or result.source_digest != digest:
+        return False
+    return not isinstance(result.outcome, Failure) or result.outcome.stage not in PASSING_STAGES
+
+
+def _commonest(values: Sequence[str]) -> str:
+    return max(dict.fromkeys(values), key=values.count, default="")

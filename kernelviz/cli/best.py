@@ -7,10 +7,11 @@ import typer
 from kernelviz import bench as use_cases
 from kernelviz.bench.best import Best
 from kernelviz.bench.best import best as best_of
-from kernelviz.bench.measured_choice import CANDIDATES, MeasuredChoice, chosen
+from kernelviz.bench.measured_choice import CANDIDATES, Chosen, MeasuredChoice, chosen
 from kernelviz.cli import console, options
 from kernelviz.core import Direction, check_name, units
 from kernelviz.text import format_problem
+from kernelviz.text.best import describe_unmeasured
 
 
 def best(
@@ -48,12 +49,13 @@ def best(
     sizes = options.parse_sizes(size)
     bench = use_cases.current()
     by_rule = best_of(bench, op, sizes, dtype, compute=compute, direction=cast(Direction, direction), device=device)
-    choice, measured = chosen(bench, by_rule, measure=measure, owner=console.owner())
+    choice = chosen(bench, by_rule, measure=measure, owner=console.owner())
     if as_json:
-        console.print_json(choice.record | {"by_rule": by_rule.variant.name, "measured": measured_record(measured)})
+        measured = measured_record(choice.measured)
+        console.print_json(choice.best.record | {"by_rule": by_rule.variant.name, "measured": measured})
         return
-    console.echo(choice.variant.name)
-    for line in described(choice, by_rule, measured, attempted=measure):
+    console.echo(choice.best.variant.name)
+    for line in described(choice, by_rule):
         console.err().print(line, markup=False, highlight=False)
 
 
@@ -62,14 +64,15 @@ def measured_record(measured: MeasuredChoice | None) -> dict[str, object] | None
     return None if measured is None else {"run": measured.run_id, "at": measured.at, "cold_s": dict(measured.seconds)}
 
 
-def described(choice: Best, by_rule: Best, measured: MeasuredChoice | None, *, attempted: bool) -> list[str]:
+def described(choice: Chosen, by_rule: Best) -> list[str]:
     """What the command says beside the name: problem, card, rule and measurement."""
-    lines = [f"{format_problem(choice.problem)} on {choice.device.name}", f"Rule: {choice.rule}"]
+    best, measured = choice.best, choice.measured
+    lines = [f"{format_problem(best.problem)} on {best.device.name}", f"Rule: {best.rule}"]
     if measured is not None:
         times = ", ".join(f"{name} {units.seconds(seconds)}" for name, seconds in measured.seconds.items())
         lines.append(
             f"Measured (run {measured.run_id}, cold device times): {times}. The rule prefers {by_rule.variant.name}."
         )
-    elif attempted:
-        lines.append("Not measured: none of the variants gave a right result, or only one solves the problem.")
-    return [*lines, f"Variant: {choice.variant.summary}"]
+    elif choice.reason is not None and choice.reason != "not_asked":
+        lines.append(f"Not measured: {describe_unmeasured(choice.reason)}.")
+    return [*lines, f"Variant: {best.variant.summary}"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -13,9 +13,17 @@ from kernelviz import bench as use_cases
 from kernelviz.bench import Bench
 from kernelviz.bench.availability import Choice
 from kernelviz.bench.best import Best, best
-from kernelviz.bench.measured_choice import CANDIDATES, MeasuredChoice, candidates_of, chosen, stored_choice
+from kernelviz.bench.measured_choice import (
+    CANDIDATES,
+    Chosen,
+    MeasuredChoice,
+    _tried,
+    candidates_of,
+    chosen,
+    stored_choice,
+)
 from kernelviz.cli import main
-from kernelviz.core import BadField, Device, Environment, Failure, Plan, Problem, Result, Timing
+from kernelviz.core import BadField, Device, Environment, Failure, Plan, Problem, Result, Run, Stage, Timing, UnknownRun
 from kernelviz.core.problem import Method
 from kernelviz.measure.session.contract import Emit, Stop
 from kernelviz.ops import Op, Variant, catalogue
@@ -103,6 +111,7 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
         limits=QUICK,
         lock_directory=tmp_path,
     )
+    _tried.clear()
     yield made
     made.close()
 
@@ -115,58 +124,161 @@ def test_the_fastest_right_candidate_is_measured_once_and_then_known(bench: Benc
     by_rule = best(bench, "add", SIZES)
     assert candidates_of(by_rule) == CANDIDATES_HERE
     assert len(CANDIDATES_HERE) == CANDIDATES
-    assert chosen(bench, by_rule) == (by_rule, None)
-    choice, measured = chosen(bench, by_rule, measure=True)
-    assert measured is not None
-    assert dict(measured.seconds) == {"second": 2e-6, "first": 3e-6, "third": 4e-6, "fourth": 5e-6}
-    assert names(choice) == ["second", "first", "third", "fourth", "in_place", "sixth"]  # none that was wrong
-    assert chosen(bench, by_rule, measure=True)[1] == measured
-    assert chosen(bench, best(bench, "add", SIZES)) == (choice, measured)
+    assert chosen(bench, by_rule) == Chosen(by_rule, reason="not_asked")
+    choice = chosen(bench, by_rule, measure=True)
+    assert choice.measured is not None
+    assert dict(choice.measured.seconds) == {"second": 2e-6, "first": 3e-6, "third": 4e-6, "fourth": 5e-6}
+    assert names(choice.best) == ["second", "first", "third", "fourth", "in_place", "sixth"]  # none that was wrong
+    assert chosen(bench, by_rule, measure=True) == choice
+    assert chosen(bench, best(bench, "add", SIZES)) == choice
     assert len(bench.history.find()) == 1
-    assert chosen(bench, best(bench, "add", {"n": 65}))[1] is None
+    assert chosen(bench, best(bench, "add", {"n": 65})).measured is None
 
 
-def stored(bench: Bench, run_id: str, variants: Sequence[str], *, old_source: str = "") -> None:
-    """A run of these variants of the problem, as one that somebody measured."""
-    by_rule = best(bench, "add", SIZES)
-    results = [known_result(by_rule.problem, name) for name in variants]
-    results = [msgspec.structs.replace(r, source_digest="other") if r.variant == old_source else r for r in results]
-    template = bench.load(
-        bench.run(
-            Plan(problems=(best(bench, "add", {"n": 7}).problem,), variants=("first",), baseline="first", device=GPU.id)
-        )
-    )
-    plan = Plan(problems=(by_rule.problem,), variants=tuple(variants), baseline=variants[0], device=GPU.id)
-    environment = msgspec.structs.replace(template.environment, device=GPU)
-    run = msgspec.structs.replace(
-        template,
+Changed = Callable[[Run], Run]
+
+
+def stored(
+    bench: Bench, run_id: str, variants: Sequence[str] = tuple(TIMES_S), change: Changed = lambda run: run
+) -> None:
+    """A finished run of these variants of the problem, the newer the higher its id, with something changed."""
+    problem = best(bench, "add", SIZES).problem
+    results = tuple(known_result(problem, name) for name in variants)
+    plan = Plan(problems=(problem,), variants=tuple(variants), baseline=variants[0], device=GPU.id)
+    run = Run(
         id=run_id,
-        plan=plan,
-        results=tuple(results),
-        environment=environment,
+        title="",
         created_at=f"2027-01-01T00:00:0{run_id}+00:00",
+        status="finished",
+        environment=msgspec.structs.replace(sessions.Session(GPU.id, ()).environment(), device=GPU, versions={}),
+        method=Method(),
+        plan=plan,
+        results=results,
     )
-    bench.history.add(run)
+    bench.history.add(change(run))
 
 
-def test_the_newest_run_of_all_candidates_with_their_sources_counts_with_all_its_variants(bench: Bench) -> None:
+def of(run: Run, name: str, **fields: object) -> Run:
+    """The run with these fields of the result of a variant."""
+    results = (msgspec.structs.replace(r, **fields) if r.variant == name else r for r in run.results)
+    return msgspec.structs.replace(run, results=tuple(results))
+
+
+def failed(stage: Stage) -> Failure:
+    return Failure(stage=stage, message="planted")
+
+
+def by_events(run: Run) -> Run:
+    """One variant was timed in another way; it would be the fastest."""
+    figure = msgspec.structs.replace(sessions.figure(0.1e-6), timer="events")
+    return of(run, "fourth", outcome=Timing(device_cold_s=figure))
+
+
+def elsewhere(run: Run, **fields: object) -> Run:
+    return msgspec.structs.replace(run, environment=msgspec.structs.replace(run.environment, **fields))
+
+
+def sustained(run: Run) -> Run:
+    return msgspec.structs.replace(run, method=Method(clock="sustained"))
+
+
+CHANGES: dict[str, Changed] = {
+    "another source": lambda run: of(run, "third", source_digest="other"),
+    "a wrong one of another source": lambda run: of(run, "wrong", source_digest="other"),
+    "cancelled": lambda run: msgspec.structs.replace(of(run, "third", outcome=failed("cancelled")), status="cancelled"),
+    "interrupted": lambda run: msgspec.structs.replace(run, status="interrupted"),
+    "a candidate without memory": lambda run: of(run, "third", outcome=failed("out_of_memory")),
+    "sustained load": sustained,
+    "another driver": lambda run: elsewhere(run, device=msgspec.structs.replace(GPU, driver="1.2")),
+    "another Triton": lambda run: elsewhere(run, versions={"triton": "0.1"}),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_a_run_that_does_not_say_what_would_be_measured_now_does_not_count(bench: Bench, change: Changed) -> None:
+    """A newer run with all variants that has something else."""
     by_rule = best(bench, "add", SIZES)
-    stored(bench, "1", tuple(TIMES_S))
-    stored(bench, "2", tuple(TIMES_S), old_source="third")
+    stored(bench, "1", CANDIDATES_HERE)
+    known = stored_choice(bench, by_rule)
+    assert known is not None
+    assert (known.run_id, next(iter(known.seconds))) == ("1", "second")
+    stored(bench, "2", change=change)
+    assert stored_choice(bench, by_rule) == known
     stored(bench, "3", ("first", "second"))
-    measured = stored_choice(bench, by_rule)
-    assert measured is not None
-    assert (measured.run_id, next(iter(measured.seconds))) == ("1", "sixth")
+    assert stored_choice(bench, by_rule) == known
+    stored(bench, "4")
+    newest = stored_choice(bench, by_rule)
+    assert newest is not None
+    assert (newest.run_id, next(iter(newest.seconds))) == ("4", "sixth")
 
 
-def test_without_a_right_candidate_the_rule_decides(bench: Bench) -> None:
+def test_a_candidate_that_failed_for_good_and_one_that_was_timed_in_another_way_are_left_out(bench: Bench) -> None:
+    stored(bench, "1", CANDIDATES_HERE, lambda run: by_events(of(run, "second", outcome=failed("crash"))))
+    known = stored_choice(bench, best(bench, "add", SIZES))
+    assert known is not None
+    assert list(known.seconds) == ["first", "third"]
+
+
+def test_the_configuration_of_that_run_is_known(bench: Bench) -> None:
+    stored(bench, "1", change=lambda run: of(run, "second", configuration={"block": 128}))
+    known = stored_choice(bench, best(bench, "add", SIZES))
+    assert known is not None
+    assert known.configurations == {"second": {"block": 128}}
+
+
+def test_without_a_right_candidate_the_rule_decides_and_nothing_is_tried_again(bench: Bench) -> None:
     by_rule = best(bench, "add", {"n": 1})
-    assert chosen(bench, by_rule, measure=True) == (by_rule, None)
+    assert chosen(bench, by_rule, measure=True) == Chosen(by_rule, reason="none_right")
+    assert chosen(bench, by_rule, measure=True) == Chosen(by_rule, reason="tried_before")
+    assert len(bench.history.find()) == 1
+
+
+def test_an_interrupt_cancels_the_run_and_is_raised(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    cancelled: list[str] = []
+
+    def interrupted(run_id: str, **_: object) -> Iterator[object]:
+        raise KeyboardInterrupt
+
+    def cancel(run_id: str) -> None:
+        cancelled.append(run_id)
+        raise UnknownRun(run_id)
+
+    monkeypatch.setattr(bench, "follow", interrupted)
+    monkeypatch.setattr(bench, "cancel", cancel)
+    with pytest.raises(KeyboardInterrupt):
+        chosen(bench, best(bench, "add", {"n": 66}), measure=True)
+    assert len(cancelled) == 1
+
+
+def test_backward_passes_are_known_by_their_own_source(tmp_path: Path) -> None:
+    """Variants of the catalogue: the source of a backward pass is another one than that of the forward pass."""
+    made = Bench(Store.open(tmp_path), (GPU,), lock_directory=tmp_path)
+    by_rule = best(made, "softmax", {"m": 64, "n": 64}, "fp32", direction="backward")
+    op = made.ops()["softmax"].of(by_rule.problem)
+    results = tuple(
+        msgspec.structs.replace(
+            sessions.result(by_rule.problem, name, Timing(device_cold_s=sessions.figure(position * 1e-6))),
+            source_digest=op.variant_named(name).source_digest(),
+        )
+        for position, name in enumerate(reversed(candidates_of(by_rule)), start=1)
+    )
+
+    def backward(run: Run) -> Run:
+        plan = Plan(
+            problems=(by_rule.problem,), variants=candidates_of(by_rule), baseline=results[0].variant, device="cuda:0"
+        )
+        return msgspec.structs.replace(run, plan=plan, results=results)
+
+    stored(made, "1", ("first",), backward)
+    known = stored_choice(made, by_rule)
+    assert known is not None
+    assert list(known.seconds) == [result.variant for result in results]
+    made.close()
 
 
 def test_a_card_of_another_machine_cannot_be_measured(bench: Bench) -> None:
     there = best(bench, "add", SIZES, device="H200")
-    assert chosen(bench, there) == (there, None)
+    assert chosen(bench, there) == Chosen(there, reason="not_asked")
     with pytest.raises(BadField, match="not a GPU of this machine"):
         chosen(bench, there, measure=True)
 
@@ -188,4 +300,4 @@ def test_the_command_says_what_was_measured(
     assert list(record["measured"]["cold_s"]) == ["second", "first", "third", "fourth"]
     assert MeasuredChoice(record["measured"]["run"], record["measured"]["at"], record["measured"]["cold_s"])
     assert main(["best", "add", "--size", "n=1", "--measure"]) == 0
-    assert "Not measured" in capsys.readouterr().err
+    assert "Not measured: none of the rule's first variants gave a right result" in capsys.readouterr().err

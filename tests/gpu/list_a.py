@@ -102,10 +102,12 @@ def choice_of(bench: Bench, problem: Problem, device: str) -> str | None:
     """The variant that `kernelviz.best` binds for a problem on this GPU, by a short run; None where no own variant solves it."""
     try:
         by_rule = best_of_problem(bench, op_named(problem.op), problem, bench.device(device))
-        choice, _ = chosen(bench, by_rule, measure=True)
-    except KernelvizError:
+    except BadField:
         return None
-    return choice.variant.name
+    try:
+        return chosen(bench, by_rule, measure=True).best.variant.name
+    except KernelvizError:
+        return by_rule.variant.name
 
 
 def line_of(

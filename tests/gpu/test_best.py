@@ -11,6 +11,7 @@ from parts import part
 import kernelviz as kv
 from kernelviz import bench as use_cases
 from kernelviz.bench import Bench
+from kernelviz.text.best import describe_unmeasured
 
 pytestmark = [part("product"), pytest.mark.gpu, pytest.mark.xdist_group("gpu"), pytest.mark.timeout(300)]
 
@@ -44,5 +45,5 @@ def test_the_best_variant_is_measured_once_and_computes_what_torch_does(
     assert again_s < 1
     assert len(bench.history.find()) == 1
     unmeasured = kv.best("softmax", x[1:], measure=False)
-    assert (unmeasured.measured, unmeasured.not_measured) == (None, "measure=False")
+    assert (unmeasured.measured, unmeasured.not_measured) == (None, str(describe_unmeasured("not_asked")))
     record("best_call", {"first_s": first_s, "again_s": again_s, "times_s": dict(times_s)})
