@@ -74,11 +74,11 @@ def stored_choice(bench: Bench, best: Best) -> MeasuredChoice | None:
         digests={v.name: op.variant_named(v.name).source_digest() for v in _comparable(best)},
         least=candidates_of(best),
     )
-    found = bench.trends.together(best.device, wanted)
-    if found is None or not found.seconds:
+    newest = bench.trends.together(best.device, wanted)
+    if newest is None or not newest.seconds:
         return None
-    in_order = dict(sorted(found.seconds.items(), key=lambda named: named[1]))
-    return MeasuredChoice(found.run_id, found.at, in_order, found.configurations)
+    in_order = dict(sorted(newest.seconds.items(), key=lambda named: named[1]))
+    return MeasuredChoice(newest.run_id, newest.at, in_order, newest.configurations)
 
 
 def chosen(bench: Bench, best: Best, *, measure: bool = False, owner: str = "") -> Chosen:
