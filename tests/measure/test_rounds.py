@@ -341,6 +341,13 @@ def test_calls_whose_clock_holds_rest_once_and_the_others_before_each_batch(monk
     assert batch(light, 1984)[:2] == (True, False), "the one behind a disturbed batch rests"
     burst.discard()
     assert len(light.rested_hz) == 4, "the clocks of a discarded batch do not count"
+    clock.sleep(2.0)
+    assert batch(light, 1984)[:2] == (True, False)
+    clock.sleep(2.0)
+    before_s = clock.slept_s
+    assert batch(light, 1950) == (True, False, 0.0), "after a pause of the user nothing is waited for, and nothing lost"
+    assert clock.slept_s == before_s
+    assert not light.needs_rests
 
 
 def test_a_call_that_loses_clock_beside_calls_that_do_not_is_noticed() -> None:
