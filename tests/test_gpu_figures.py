@@ -114,6 +114,7 @@ NOT_ASKED_YET = {
         for name in ("slab", "slab_stages", "known_length", "split")
     ),
     *((op, "triton_known_size") for op in ("softmax", "cross_entropy", "cross_entropy_with_grad", "row_sum", "argmax")),
+    *((op, "triton_known_size") for op in ("rmsnorm", "layernorm", "add_rmsnorm")),
     *((op, "triton_known_size") for op in ("transpose", "reshape_elementwise", "pointwise_chain")),
     ("pointwise_chain_scalar", "triton_scalars_known_size"),
     *((op, "triton_known_length") for op in ("quantize_fp8", "quantize_int8")),
