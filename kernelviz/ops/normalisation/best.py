@@ -169,7 +169,7 @@ def _without_triton(problem: Problem, card: Card) -> tuple[str, ...]:
     if problem.direction == "backward":
         return _backward(problem, card)
     if known_tile(m, n, dtype_named(problem.dtype).itemsize_bytes) is not None:
-        return ("cuda_columns", "cuda_registers")
+        return ("cuda_columns", "triton_block_per_row", "cuda_registers")
     if _is_split(problem, card):
         return ("cuda_split", "cuda_registers")
     if triton_vectorises(n) and not many_short_rows(problem, card) and not _fills_little(problem, card):
