@@ -43,12 +43,13 @@ THREE_VECTORS_ROW_BYTES = (6, 12, 24)
 """Of rows of which a thread of the ring reads three adjacent vectors straight into registers, each a part of a sector of L2;
 slabs without a ring are faster where such rows are many. H200, rmsnorm: 680,083 rows of 3 fp32, 8.2 MB, take 5.28 us as slabs
 and 5.65 in the ring, 73 million of 3 bf16 222 and 259; but norm_activation of 263,537 of 3 bf16, 1.6 MB, 3.03 and 2.42."""
-LEAST_PROGRAM_BYTES = 512
-"""Of rows that are not whole 16-byte vectors, of more than FEW_SLABS_BYTES together, from which on programs for the size come
-first, as for those of one element; shorter rows leave more of their threads idle. Estimates from inductor's kernels, which have
-such programs. H200: add_rmsnorm of 59,794 rows of 490 fp16 takes 55.1 us by inductor's and 61.2 through a ring, rmsnorm of
-224,939 of 262 fp32 115 and 119, layernorm of 38,841,088 of one fp32 71.0 and 74.2, of 200,670,640 of one fp16 185 and 192; but
-add_rmsnorm of 42,076 rows of 135 fp16 14.2 and 13.6, of 4,751,392 of 18 fp16 184 and 167."""
+LEAST_PROGRAM_BYTES, MOST_PROGRAM_ELEMENTS = 512, 512
+"""Of rows of no more than so many elements that are not whole 16-byte vectors, but multiples of 4 bytes, of more than
+FEW_SLABS_BYTES together, from which on programs for the size come first, as for those of one element; shorter rows leave more of
+their threads idle. Estimates from inductor's kernels, which have such programs. H200: add_rmsnorm of 59,794 rows of 490 fp16
+takes 55.1 us by inductor's and 61.2 through a ring, rmsnorm of 224,939 of 262 fp32 115 and 119, layernorm of 38,841,088 of one
+fp32 71.0 and 74.2, of 200,670,640 of one fp16 185 and 192; but add_rmsnorm of 42,076 rows of 135 fp16 14.2 and 13.6, of 4,751,392
+of 18 fp16 184 and 167, and norm_activation of 4516 of 883 fp16 13.3 and 8.5, quantize_int8 of 187,286 of 919 fp32 220 and 203."""
 BLOCK_ROW_BYTES, SMALL_BLOCK_ROW_BYTES = 64 * 1024, 48 * 1024
 """Of the longest rows that a block keeps, and of those of few that begin within vectors. H200: rmsnorm of 4742 rows of 55 KB
 takes 141 us by a block each and 157 to 162 by clusters, layernorm of 17 rows of 54 KB 8.94 and 7.95, rmsnorm of 5 rows of 35 KB
@@ -82,12 +83,12 @@ def rmsnorm(problem: Problem, card: Card) -> tuple[str, ...]:
     """CUDA C++ for the length of a row (`known_tile`) where rows fit into the lanes of a warp or a few into a block each; several
     blocks a row for rows that no cluster keeps and for very few of more than 1 MiB; slabs for other rows of up to 2 KiB that are
     not whole 16-byte vectors; a program of Triton a row up to 16384 elements, or 64 KiB of few rows, if rows are multiples of 16
-    elements of at least 2 KiB and fill two thirds of a program; else a block of CUDA C++ a row up to 64 KiB, or 48 KiB where
-    few rows begin within vectors, and clusters or prefetched rows beyond; backward, one block for few elements, slabs of rows of
-    up to 512 bytes, several blocks a row for few rows of more than 512 KiB or 2 KiB for each of them, persistent programs of
-    Triton for other rows of more than 512 KiB and for at least 64 of 2 to 16 KiB that are multiples of 16 elements, and clusters
-    for the rest; forward, programs of Triton for the size are the second choice of rows of up to 8192 elements, and the first
-    before slabs of more than 6 MiB in rows of one element or of at least 512 bytes.
+    elements of at least 2 KiB and fill two thirds of a program; else a block of CUDA C++ a row up to 64 KiB, or 48 KiB where few
+    rows begin within vectors, and clusters or prefetched rows beyond; backward, one block for few elements, slabs of rows of up
+    to 512 bytes, several blocks a row for few rows of more than 512 KiB or 2 KiB for each of them, persistent programs of Triton
+    for other rows of more than 512 KiB and for at least 64 of 2 to 16 KiB that are multiples of 16 elements, and clusters for the
+    rest; forward, programs of Triton for the size are the second choice of rows of up to 8192 elements, and the first before
+    slabs of more than 6 MiB in rows of one element, or of at most 512 that have at least 512 bytes, a multiple of four.
 
     Triton loads no vectors of other rows, and starting a program takes longer than a row of less than 2 KiB. A program processes
     a power of two elements.
@@ -136,7 +137,8 @@ def add_rmsnorm(problem: Problem, card: Card) -> tuple[str, ...]:
 
 
 def _with_known_size(problem: Problem, names: tuple[str, ...]) -> tuple[str, ...]:
-    """Forward, programs for the size as the second choice of rows that they keep, and as the first of LEAST_PROGRAM_BYTES.
+    """Forward, programs for the size as the second choice of rows that they keep, and as the first of those of one element or of
+    LEAST_PROGRAM_BYTES.
 
     >>> shapes = ((64, 128), (2**20, 1), (59_794, 490), (42_076, 135), (16, 8193))
     >>> problems = [Problem(op="rmsnorm", sizes={"m": m, "n": n}, dtype="bf16") for m, n in shapes]
@@ -148,7 +150,8 @@ def _with_known_size(problem: Problem, names: tuple[str, ...]) -> tuple[str, ...
     if problem.direction == "backward" or n > LONGEST_KNOWN_ROW:
         return names
     many = problem.sizes["m"] * of_row > FEW_SLABS_BYTES and names[0] in ("cuda_slab", "cuda_slab_stages")
-    is_first = many and (n == 1 or of_row >= LEAST_PROGRAM_BYTES)
+    is_long = of_row >= LEAST_PROGRAM_BYTES and n <= MOST_PROGRAM_ELEMENTS and of_row % 4 == 0
+    is_first = many and (n == 1 or is_long)
     return ("triton_known_size", *names) if is_first else (names[0], "triton_known_size", *names[1:])
 
 
