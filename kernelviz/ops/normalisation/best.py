@@ -45,11 +45,12 @@ slabs without a ring are faster where such rows are many. H200, rmsnorm: 680,083
 and 5.65 in the ring, 73 million of 3 bf16 222 and 259; but norm_activation of 263,537 of 3 bf16, 1.6 MB, 3.03 and 2.42."""
 LEAST_PROGRAM_BYTES, MOST_PROGRAM_ELEMENTS = 512, 512
 """Of rows of no more than so many elements that are not whole 16-byte vectors, but multiples of 4 bytes, of more than
-FEW_SLABS_BYTES together, from which on programs for the size come first, as for those of one element; shorter rows leave more of
-their threads idle. Estimates from inductor's kernels, which have such programs. H200: add_rmsnorm of 59,794 rows of 490 fp16
-takes 55.1 us by inductor's and 61.2 through a ring, rmsnorm of 224,939 of 262 fp32 115 and 119, layernorm of 38,841,088 of one
-fp32 71.0 and 74.2, of 200,670,640 of one fp16 185 and 192; but add_rmsnorm of 42,076 rows of 135 fp16 14.2 and 13.6, of 4,751,392
-of 18 fp16 184 and 167, and norm_activation of 4516 of 883 fp16 13.3 and 8.5, quantize_int8 of 187,286 of 919 fp32 220 and 203."""
+FEW_SLABS_BYTES together, from which on programs for the size come first, as for those of one element, if all together are whole
+vectors; shorter rows leave more of their threads idle. Estimates from inductor's kernels, which have such programs. H200:
+add_rmsnorm of 59,794 rows of 490 fp16 takes 55.1 us by inductor's and 61.2 through a ring, rmsnorm of 224,939 of 262 fp32 115 and
+119, layernorm of 38,841,088 of one fp32 71.0 and 74.2, of 200,670,640 of one fp16 185 and 192; but of 39,260,491 67.2 and 37.0,
+add_rmsnorm of 42,076 rows of 135 fp16 14.2 and 13.6, of 4,751,392 of 18 fp16 184 and 167, and norm_activation of 4516 of 883 fp16
+13.3 and 8.5, quantize_int8 of 187,286 of 919 fp32 220 and 203."""
 BLOCK_ROW_BYTES, SMALL_BLOCK_ROW_BYTES = 64 * 1024, 48 * 1024
 """Of the longest rows that a block keeps, and of those of few that begin within vectors. H200: rmsnorm of 4742 rows of 55 KB
 takes 141 us by a block each and 157 to 162 by clusters, layernorm of 17 rows of 54 KB 8.94 and 7.95, rmsnorm of 5 rows of 35 KB
@@ -88,7 +89,8 @@ def rmsnorm(problem: Problem, card: Card) -> tuple[str, ...]:
     to 512 bytes, several blocks a row for few rows of more than 512 KiB or 2 KiB for each of them, persistent programs of Triton
     for other rows of more than 512 KiB and for at least 64 of 2 to 16 KiB that are multiples of 16 elements, and clusters for the
     rest; forward, programs of Triton for the size are the second choice of rows of up to 8192 elements, and the first before
-    slabs of more than 6 MiB in rows of one element, or of at most 512 that have at least 512 bytes, a multiple of four.
+    slabs of more than 6 MiB in rows of one element that are whole vectors together, or of at most 512 elements that have at least
+    512 bytes, a multiple of four.
 
     Triton loads no vectors of other rows, and starting a program takes longer than a row of less than 2 KiB. A program processes
     a power of two elements.
@@ -151,7 +153,8 @@ def _with_known_size(problem: Problem, names: tuple[str, ...]) -> tuple[str, ...
         return names
     many = problem.sizes["m"] * of_row > FEW_SLABS_BYTES and names[0] in ("cuda_slab", "cuda_slab_stages")
     is_long = of_row >= LEAST_PROGRAM_BYTES and n <= MOST_PROGRAM_ELEMENTS and of_row % 4 == 0
-    is_first = many and (n == 1 or is_long)
+    one_vector = n == 1 and problem.sizes["m"] * of_row % VEC16_BYTES == 0
+    is_first = many and (one_vector or is_long)
     return ("triton_known_size", *names) if is_first else (names[0], "triton_known_size", *names[1:])
 
 
