@@ -45,7 +45,7 @@ def known_size_kernel(
     r = x
     if r_ptr is not None:
         r = tl.load(r_ptr + at, mask=inside, other=0.0).to(tl.float32)
-    # Every program reads the weight, and so does the next call, for which evict_last keeps it in L2 if anything is.
+    # Every program reads the weight, and so does the next call: with evict_last, L2 evicts other lines first.
     of_row = columns[None, :]
     w = tl.load(w_ptr + of_row, mask=of_row < N, other=0.0, eviction_policy="evict_last").to(tl.float32)
     b = w
