@@ -28,8 +28,8 @@ def batchnorm_relu_few_kernel(
     element = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     inside = element < SIZE
     column = element % N
-    # Each channel is read by many programs, and again by the next call: with evict_last, L2 evicts other lines first. Whether a call
-    # with a cold L2 is faster so was not measured; inductor's kernels have the same hint.
+    # Each channel is read by many programs, and again by the next call: with evict_last, L2 evicts other lines first. Inductor's
+    # kernels have the same hint. What it saves was not measured.
     # The channels of all elements exist, also of those behind the last one, whose results are not stored.
     x = tl.load(x_ptr + element, mask=inside).to(tl.float32)
     mean = tl.load(mean_ptr + column, eviction_policy="evict_last").to(tl.float32)
