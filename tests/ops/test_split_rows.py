@@ -21,7 +21,7 @@ from kernelviz.ops.normalisation.reference import EPS
 from kernelviz.ops.softmax import cuda_split as softmax
 
 NAMES = {torch.float32: "fp32", torch.bfloat16: "bf16"}
-SHAPES = ((1, 1), (3, 1037), (2, 2048))
+SHAPES = ((1, 1), (3, 1037), (2, 2048), (2, 4099))
 """Rows that start anywhere in a vector and rows that do not, with fewer chunks than blocks and with more."""
 SPLIT = RowSplit(parts=3, lanes=64, vectors=2)
 
@@ -126,7 +126,9 @@ def test_the_backward_pass_of_softmax_agrees_with_its_definition(emulator: Emula
 
 
 MISTAKES = {
-    "the last chunk of a part is left out": ("row.rank < piece.last", "row.rank < piece.last - 1"),
+    "the last chunk of a part is left out": ("i < piece.count", "i < piece.count - 1"),
+    "a block takes the chunks of others, too": ("row.rank += piece.step", "++row.rank"),
+    "every other chunk of a block is not stored": ("row.rank -= piece.step", "row.rank -= 2 * piece.step"),
     "the results of the first part are not merged": (
         "int i = threadIdx.x; i < parts",
         "int i = threadIdx.x + 1; i < parts",
@@ -144,7 +146,7 @@ def test_a_mistake_in_the_kernel_is_found(mistake: str, emulator: Emulator) -> N
     case, (before, after) = CASES["layernorm"], MISTAKES[mistake]
     assert before in rows_on_processor.text_of(case.source, EPS)
     right = [
-        is_right(case, emulator, (3, 1037), torch.float32, mode, lambda text: text.replace(before, after))
+        is_right(case, emulator, (3, 4099), torch.float32, mode, lambda text: text.replace(before, after))
         for mode in MODES
     ]
     assert not all(right)

@@ -83,8 +83,8 @@ def test_a_row_with_nan_has_nan_as_its_scale_and_no_other_row_has(emulator: Emul
 
 
 MISTAKES = {
-    "a block leaves its last chunk out": ("row.rank < piece.last; ++row.rank", "row.rank < piece.last - 1; ++row.rank"),
-    "the first chunk is not stored": ("row.rank >= piece.first", "row.rank > piece.first"),
+    "a block leaves its last chunk out": ("i < piece.count", "i < piece.count - 1"),
+    "every other chunk of a block is not stored": ("row.rank -= piece.step", "row.rank -= 2 * piece.step"),
     "the weight is not shifted": ("16 - row.head * (int)sizeof(T)", "16"),
     "words of the weight are not shifted": ("if (from & 8) {", "if (false) {"),
     "bits of the weight are not shifted": ("from % 4 * 8", "0"),

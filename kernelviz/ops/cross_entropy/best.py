@@ -180,7 +180,7 @@ def _short(problem: Problem, card: Card) -> tuple[str, ...]:
     has_gradient = problem.direction == "backward" or problem.op == "cross_entropy_with_grad"
     most = CACHED_ACCESSES if m * of_row <= card.l2_bytes else THREAD_ACCESSES
     if _by_thread(problem) and (not has_gradient or accesses <= most):
-        return ("cuda_known_length", "cuda_slab")
+        return ("cuda_known_length", "triton_known_size", "cuda_slab")
     longest = BACKWARD_ROW if problem.direction == "backward" else ONE_PROGRAM
     if uneven and problem.sizes["v"] <= longest and few_slabs(problem, card, columns="v"):
         return ("triton_known_size", "cuda_slab_stages")

@@ -13,7 +13,8 @@ extern "C" __global__ void __launch_bounds__(ROW_LANES, 2048 / ROW_LANES) cross_
     R row(m, n);
     const Piece piece(row, parts);
     Exponentials mine = NONE;
-    for (row.rank = piece.first; row.rank < piece.last; ++row.rank) {
+    row.rank = piece.first;
+    for (int i = 0; i < piece.count; ++i, row.rank += piece.step) {
         Vec16<ELEMENT> w[ROW_VECTORS];
         row.load(x, w, minus_infinity<ELEMENT>());
         mine = Merge()(mine, exponentials_of(w, [](int, int, float) {}));
@@ -50,7 +51,8 @@ extern "C" __global__ void __launch_bounds__(ROW_LANES, 2048 / ROW_LANES) cross_
         loss[row.row] = from_float<ELEMENT>(logf(all.sum) + (all.top - chosen));
     }
     const float inverse = 1.0f / all.sum;
-    for (row.rank = piece.last - 1; row.rank >= piece.first; --row.rank) {
+    row.rank = piece.last();
+    for (int i = 0; i < piece.count; ++i, row.rank -= piece.step) {
         Vec16<ELEMENT> w[ROW_VECTORS];
         row.load(x, w, minus_infinity<ELEMENT>());
 #pragma unroll

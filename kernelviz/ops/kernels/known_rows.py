@@ -20,7 +20,15 @@ WARP = 32
 LONGEST_ROW = 8192
 """Elements of the longest row that a program has in registers."""
 FEW_EACH, MOST_WARPS = 4, 16
-"""Elements of a thread where each row has a program, and warps of a program: what Inductor chooses for few rows of up to 1024."""
+"""Elements of a thread where each row has a program, and warps of a program: what Inductor chooses for few rows of up to 1024.
+Of short rows, a warp has as many as this allows, because each program takes time to start and fetches its instructions. H200:
+rmsnorm of 59 rows of 4 fp16 takes 1.05 us by a program a row and 0.88 by a lane each, quantize_int8 of 512 of one bf16 1.41 by
+programs of one, and 1.03 by two of torch.compile. By a warp of several rows, an estimate."""
+LONGEST_OF_FEW = 1024
+"""Elements of such a row. H200: rmsnorm of 128 rows of 2048 fp32 takes 1.92 us by eight warps each, and 2.05 in torch.compile,
+which has 16; Liger's kernel, which has eight, 1.82."""
+LEAST_ROWS = 4
+"""Of such a warp: two have more instructions than one, for few programs less."""
 EACH, EACH_OF_LARGE, EACH_OF_TINY_ROWS = 8, 16, 32
 """Elements of a thread where a program has several rows, of a matrix of more than LARGE_BYTES, and if its rows have at most
 TINY_ROW elements: a program then reads at least 2 KiB of each tensor in one piece, as Inductor's do."""
@@ -52,12 +60,19 @@ class KnownRows:
 def known_rows(m: int, n: int, itemsize_bytes: int, count: int) -> KnownRows | None:
     """The tile of m rows of n elements on a GPU of `count` SMs; None for rows that are too long.
 
-    Few rows have a program each, with four elements a thread, because they take latency alone. Long rows have one, too, with
-    eight. Of more short rows, a program has several; its warps share no row if a warp has enough vectors for one, so that no
-    thread waits for another warp.
+    Few rows have a program each, with four elements a thread up to 1024, because they take latency alone; if vectors of at most
+    four elements, one for each lane of a warp, are at least four rows, a program has these. Long rows have one, too, with eight.
+    Of more short rows, a program has several; its warps share no row if a warp has enough vectors for one, so that no thread
+    waits for another warp.
 
     >>> known_rows(6, 756, 2, 132)
     KnownRows(rows=1, block=1024, warps=8, programs=6, wide=False)
+    >>> known_rows(128, 2048, 4, 132)
+    KnownRows(rows=1, block=2048, warps=8, programs=128, wide=False)
+    >>> known_rows(88, 1, 2, 132), known_rows(53, 4, 4, 132)
+    (KnownRows(rows=32, block=1, warps=1, programs=3, wide=False), KnownRows(rows=32, block=4, warps=1, programs=2, wide=False))
+    >>> known_rows(27, 20, 2, 132), known_rows(2, 31, 4, 132)
+    (KnownRows(rows=4, block=32, warps=1, programs=7, wide=False), KnownRows(rows=1, block=32, warps=1, programs=2, wide=False))
     >>> known_rows(6027, 9, 4, 132)
     KnownRows(rows=16, block=16, warps=4, programs=377, wide=False)
     >>> known_rows(262_776, 210, 4, 132)
@@ -73,8 +88,10 @@ def known_rows(m: int, n: int, itemsize_bytes: int, count: int) -> KnownRows | N
     block = 1 << (n - 1).bit_length()
     vector = gcd(VEC16_BYTES // itemsize_bytes, n)
     if m <= (count if block < WARP * FEW_EACH else FEW_ROWS * count) or block > LONGEST_OF_WARP:
-        each = FEW_EACH if m <= FEW_ROWS * count else EACH
-        rows, warps = 1, min(MOST_WARPS, max(1, block // (WARP * each)))
+        each = FEW_EACH if m <= FEW_ROWS * count and block <= LONGEST_OF_FEW else EACH
+        of_warp = WARP * min(vector, FEW_EACH) // block
+        rows = min(1 << (m - 1).bit_length(), of_warp) if of_warp >= LEAST_ROWS else 1
+        warps = min(MOST_WARPS, max(1, block // (WARP * each)))
     else:
         is_large = m * n * itemsize_bytes > LARGE_BYTES
         each = (EACH_OF_TINY_ROWS if n <= TINY_ROW else EACH_OF_LARGE) if is_large else EACH

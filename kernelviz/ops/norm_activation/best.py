@@ -86,25 +86,22 @@ and 4.30 in CUDA C++; 512 rows of 16384 bf16 8.74 and 10.7."""
 FEW_OF_SHORT_ROWS = 2**12
 """Elements in rows of 2, 4 or 8 bytes, of which CUDA C++ has whole rows in a vector. H200: 3745 rows of 2 fp32 take 1.27 us so
 and 1.40 in Triton, 1117 of 4 bf16 1.27 and 1.24."""
-FEW_OF_VECTORS, ELEMENTS_OF_2_PROGRAMS = 2**16, 2048
-"""Elements in other rows of whole vectors, up to which Triton's programs have 256; and elements a multiprocessor, from which on
-each has two programs of 1024. H200, by Triton and CUDA C++: 8 rows of 6344 bf16 1.51 and 1.73 us, 512 of 180 fp32 2.34 and 1.82,
-65,536 of 4 1.82 and 1.83, 3576 of 248 fp16 2.58 and 3.02, 2161 of 420 fp32 3.38 and 3.44."""
 FEW_ROWS, LARGE_BYTES = 32, 2**26
 """Of a matrix whose rows begin within vectors. H200: 16 rows of 11,190,089 bf16 take 269 us in Triton and 478 in CUDA C++, but
 2 rows of 1,186,381 fp32 36 and 12."""
 
 
 def batchnorm_relu(problem: Problem, card: Card) -> tuple[str, ...]:
-    """Triton, the matrix as one vector, up to 2^15 elements, or 2^12 in rows of 2, 4 or 8 bytes, and up to 2^21 where rows are
-    neither multiples of 16 elements nor, of more than 2^16 and less than 2048 a multiprocessor, whole 16-byte vectors; else
-    Triton, a few rows of the same channels a program, for more than 8 rows of a multiple of 16 elements that have at least 512
-    bytes or at most 4096 elements a multiprocessor, and for 2 to 32 rows that are not whole vectors and together more than 64
-    MiB; else and where rows are too long for Triton's grid CUDA C++.
+    """Triton, the matrix as one vector, up to 2^15 elements, or 2^12 in rows of 2, 4 or 8 bytes, and up to 2^21 where rows are no
+    multiples of 16 elements; else Triton, a few rows of the same channels a program, for more than 8 rows of a multiple of 16
+    elements that have at least 512 bytes or at most 4096 elements a multiprocessor, and for 2 to 32 rows that are not whole
+    vectors and together more than 64 MiB; else and where rows are too long for Triton's grid CUDA C++.
 
     Triton loads no vectors of other rows, and has few threads a program for short ones. The kernels of few elements know the
     size of the matrix. H200, by Triton and CUDA C++: 300 rows of 3 fp32 1.43 and 1.53 us, 6 of 614 1.18 and 1.37, 8 of 2648 1.43
-    and 1.66, 181 of 247 1.62 and 2.75; 3790 rows of 43 fp16 1.68 and 2.00; 20 of 31,413 bf16 2.77 and 3.78; 43,803 rows of 2 fp32
+    and 1.66, 181 of 247 1.62 and 2.75; 3790 rows of 43 fp16 1.68 and 2.00; 8 of 6344 bf16 1.51 and
+    1.73, 3576 of 248 fp16 2.58 and 3.02; 65,536 of 4 fp32 1.82 and 1.83, and 512 of 180 fp32 2.34 and 1.82, with half as many
+    programs as now; 20 of 31,413 bf16 2.77 and 3.78; 43,803 rows of 2 fp32
     2.08 and 1.51, since a 16-byte vector has whole rows.
 
     >>> from kernelviz.ops.catalog.best import H200
@@ -112,7 +109,7 @@ def batchnorm_relu(problem: Problem, card: Card) -> tuple[str, ...]:
     >>> shapes = (*shapes, (8, 6344), (512, 184), (7108, 1), (3576, 248))
     >>> [batchnorm_relu(Problem(op="batchnorm_relu", sizes={"m": m, "n": n}, dtype="bf16"), H200)[0] for m, n in shapes]
     ['triton_fused', 'triton_fused', 'cuda_columns', 'cuda_columns', 'cuda_columns', 'cuda_columns', 'triton_fused', \
-'triton_fused', 'triton_fused', 'triton_fused', 'cuda_columns', 'cuda_columns', 'triton_fused']
+'triton_fused', 'triton_fused', 'triton_fused', 'triton_fused', 'cuda_columns', 'triton_fused']
     """
     m, n, of_row = problem.sizes["m"], problem.sizes["n"], row_bytes(problem)
     first, second = ("triton_fused", "cuda_columns"), ("cuda_columns", "triton_fused")
@@ -124,7 +121,6 @@ def batchnorm_relu(problem: Problem, card: Card) -> tuple[str, ...]:
         long = of_row >= SHORT_BATCHNORM_BYTES or elements_a_multiprocessor(m * n, card) <= ONE_WAVE
         return first if m > FEW_EVEN_ROWS and long else second
     if m * n <= UNEVEN_ELEMENTS:
-        few_programs = FEW_OF_VECTORS < m * n < ELEMENTS_OF_2_PROGRAMS * card.multiprocessors
-        return second if few_programs and whole_vectors(problem, "n") else first
+        return first
     few_long_rows_of_many_bytes = 1 < m <= FEW_ROWS and m * of_row > LARGE_BYTES
     return first if few_long_rows_of_many_bytes and not whole_vectors(problem, "n") else second

@@ -9,24 +9,35 @@ rows of 46,187 fp32 took 3.05 us in such programs, 2.81 in CUDA C++ and 2.23 in 
 of 31,413 bf16 take 2.77 in this one and 3.78 in CUDA C++; 8111 rows of 1279 fp16 24.9 in inductor's and 11.7 in CUDA C++. The
 second limit is an estimate between the last two."""
 TRITON_DIVISOR = 16
+FEW_CHANNELS, FEW_OF_FEW_CHANNELS = 8, 2**13
+LEAST_OF_WIDE = 2**18
+"""Elements, from which on programs of 1024 are about two a multiprocessor."""
 
 
-def few_shape(size: int, n: int) -> tuple[int, int]:
-    """Elements and warps of a program: one element a thread, of one warp where it has all, then two, or eight where neighbours
-    have neighbouring channels.
+def few_shape(size: int, n: int, itemsize_bytes: int) -> tuple[int, int]:
+    """Elements and warps of a program: one element a thread of few elements, of one warp where it has all; then two, or four
+    16-bit elements while each multiprocessor has at most one program; or eight of many elements where neighbours have
+    neighbouring channels.
 
-    These are the shapes that inductor finds fastest on an H200.
+    These are the shapes that inductor, which times two, finds fastest on an H200: 2773 rows of 2 fp16 take 1.16 us so, and 1.25
+    with two elements a thread; 3 of 18,119 fp16 have four; 15 of 49,939 fp32 two and 50,352 of 8 fp32 eight. 512 of 180 fp32, in
+    90 programs of eight elements a thread, took 2.34 us and 1.74 by inductor's kernel, which is therefore not that.
 
-    >>> few_shape(15, 15), few_shape(300, 3), few_shape(5000, 3), few_shape(2**20, 7), few_shape(2**20, 12)
-    ((32, 1), (128, 4), (256, 4), (512, 8), (1024, 4))
+    >>> few_shape(15, 15, 4), few_shape(300, 3, 4), few_shape(5000, 3, 4), few_shape(5000, 50, 4), few_shape(2**20, 7, 2)
+    ((32, 1), (128, 4), (128, 4), (256, 4), (512, 8))
+    >>> few_shape(50_752, 6344, 2), few_shape(44_616, 5577, 4), few_shape(92_160, 180, 4), few_shape(402_816, 8, 4)
+    ((512, 4), (256, 4), (512, 8), (1024, 4))
+    >>> few_shape(886_848, 248, 2), few_shape(886_848, 248, 4)
+    ((1024, 4), (512, 8))
     """
     if size <= 32:
         return 32, 1
-    if size <= 2**10:
+    if size <= (FEW_OF_FEW_CHANNELS if n <= FEW_CHANNELS else 2**10):
         return 128, 4
     if size <= 2**16:
-        return 256, 4
-    return (1024, 4) if n % 4 == 0 else (512, 8)
+        return (512, 4) if itemsize_bytes == 2 and size > 2**15 else (256, 4)
+    wide = n % 4 == 0 and (itemsize_bytes == 2 or n <= FEW_CHANNELS) and size >= LEAST_OF_WIDE
+    return (1024, 4) if wide else (512, 8)
 
 
 def is_few(m: int, n: int) -> bool:

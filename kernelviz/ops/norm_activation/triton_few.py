@@ -28,12 +28,14 @@ def batchnorm_relu_few_kernel(
     element = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     inside = element < SIZE
     column = element % N
+    # Each channel is read by many programs, and again by the next call: with evict_last, L2 evicts other lines first. Inductor's
+    # kernels have the same hint. What it saves was not measured.
     # The channels of all elements exist, also of those behind the last one, whose results are not stored.
     x = tl.load(x_ptr + element, mask=inside).to(tl.float32)
-    mean = tl.load(mean_ptr + column).to(tl.float32)
-    variance = tl.load(variance_ptr + column).to(tl.float32)
-    w = tl.load(w_ptr + column).to(tl.float32)
-    b = tl.load(b_ptr + column).to(tl.float32)
+    mean = tl.load(mean_ptr + column, eviction_policy="evict_last").to(tl.float32)
+    variance = tl.load(variance_ptr + column, eviction_policy="evict_last").to(tl.float32)
+    w = tl.load(w_ptr + column, eviction_policy="evict_last").to(tl.float32)
+    b = tl.load(b_ptr + column, eviction_policy="evict_last").to(tl.float32)
     factor, summand = factor_and_summand(mean, variance, w, b, EPS)
     y = tl.maximum(x * factor + summand, 0.0, propagate_nan=tl.PropagateNan.ALL)
     tl.store(y_ptr + element, y.to(y_ptr.dtype.element_ty), mask=inside)
@@ -55,7 +57,7 @@ def bind_few_or_rows(
         return bind_batchnorm(x_MN, mean_N, variance_N, w_N, b_N, eps=eps, relu=True)
     require_contiguous(x_MN=x_MN, mean_N=mean_N, variance_N=variance_N, w_N=w_N, b_N=b_N)
     y_MN = torch.empty_like(x_MN)
-    block, warps = few_shape(size, n)
+    block, warps = few_shape(size, n, x_MN.element_size())
     grid = (triton.cdiv(size, block),)
 
     def launch() -> torch.Tensor:

@@ -15,6 +15,7 @@ from kernelviz.ops.catalog.best import (
     whole_vectors,
 )
 from kernelviz.ops.kernels.known_lengths import known_tile
+from kernelviz.ops.kernels.known_rows import LONGEST_ROW as LONGEST_KNOWN_ROW
 from kernelviz.ops.kernels.vec16 import VEC16_BYTES
 from kernelviz.ops.normalisation.cuda import FEW_ROWS, SHORT_VECTORS, async_tile, cluster_tile, power_of_2
 from kernelviz.ops.normalisation.cuda_backward import one_block_tile
@@ -42,6 +43,14 @@ THREE_VECTORS_ROW_BYTES = (6, 12, 24)
 """Of rows of which a thread of the ring reads three adjacent vectors straight into registers, each a part of a sector of L2;
 slabs without a ring are faster where such rows are many. H200, rmsnorm: 680,083 rows of 3 fp32, 8.2 MB, take 5.28 us as slabs
 and 5.65 in the ring, 73 million of 3 bf16 222 and 259; but norm_activation of 263,537 of 3 bf16, 1.6 MB, 3.03 and 2.42."""
+LEAST_PROGRAM_BYTES, MOST_PROGRAM_ELEMENTS = 512, 512
+"""Of rows of no more than so many elements that are not whole 16-byte vectors, but multiples of 4 bytes, of more than
+FEW_SLABS_BYTES together, from which on programs for the size come first, as for those of one element, if all together are whole
+vectors; shorter rows leave more of their threads idle. Estimates from inductor's kernels, which have such programs. H200:
+add_rmsnorm of 59,794 rows of 490 fp16 takes 55.1 us by inductor's and 61.2 through a ring, rmsnorm of 224,939 of 262 fp32 115 and
+119, layernorm of 38,841,088 of one fp32 71.0 and 74.2, of 200,670,640 of one fp16 185 and 192; but of 39,260,491 67.2 and 37.0,
+add_rmsnorm of 42,076 rows of 135 fp16 14.2 and 13.6, of 4,751,392 of 18 fp16 184 and 167, and norm_activation of 4516 of 883 fp16
+13.3 and 8.5, quantize_int8 of 187,286 of 919 fp32 220 and 203."""
 BLOCK_ROW_BYTES, SMALL_BLOCK_ROW_BYTES = 64 * 1024, 48 * 1024
 """Of the longest rows that a block keeps, and of those of few that begin within vectors. H200: rmsnorm of 4742 rows of 55 KB
 takes 141 us by a block each and 157 to 162 by clusters, layernorm of 17 rows of 54 KB 8.94 and 7.95, rmsnorm of 5 rows of 35 KB
@@ -75,11 +84,13 @@ def rmsnorm(problem: Problem, card: Card) -> tuple[str, ...]:
     """CUDA C++ for the length of a row (`known_tile`) where rows fit into the lanes of a warp or a few into a block each; several
     blocks a row for rows that no cluster keeps and for very few of more than 1 MiB; slabs for other rows of up to 2 KiB that are
     not whole 16-byte vectors; a program of Triton a row up to 16384 elements, or 64 KiB of few rows, if rows are multiples of 16
-    elements of at least 2 KiB and fill two thirds of a program; else a block of CUDA C++ a row up to 64 KiB, or 48 KiB where
-    few rows begin within vectors, and clusters or prefetched rows beyond; backward, one block for few elements, slabs of rows of
-    up to 512 bytes, several blocks a row for few rows of more than 512 KiB or 2 KiB for each of them, persistent programs of
-    Triton for other rows of more than 512 KiB and for at least 64 of 2 to 16 KiB that are multiples of 16 elements, and clusters
-    for the rest.
+    elements of at least 2 KiB and fill two thirds of a program; else a block of CUDA C++ a row up to 64 KiB, or 48 KiB where few
+    rows begin within vectors, and clusters or prefetched rows beyond; backward, one block for few elements, slabs of rows of up
+    to 512 bytes, several blocks a row for few rows of more than 512 KiB or 2 KiB for each of them, persistent programs of Triton
+    for other rows of more than 512 KiB and for at least 64 of 2 to 16 KiB that are multiples of 16 elements, and clusters for the
+    rest; forward, programs of Triton for the size are the second choice of rows of up to 8192 elements, and the first before
+    slabs of more than 6 MiB in rows of one element that are whole vectors together, or of at most 512 elements that have at least
+    512 bytes, a multiple of four.
 
     Triton loads no vectors of other rows, and starting a program takes longer than a row of less than 2 KiB. A program processes
     a power of two elements.
@@ -91,7 +102,7 @@ def rmsnorm(problem: Problem, card: Card) -> tuple[str, ...]:
     ['cuda_columns', 'cuda_cluster', 'triton_block_per_row', 'cuda_async', 'cuda_registers', 'cuda_columns', \
 'cuda_slab_stages', 'cuda_split', 'cuda_registers', 'cuda_registers']
     """
-    return _without_triton(problem, card) or _by_length(problem, card, LONG_ROW)
+    return _with_known_size(problem, _without_triton(problem, card) or _by_length(problem, card, LONG_ROW))
 
 
 def layernorm(problem: Problem, card: Card) -> tuple[str, ...]:
@@ -106,11 +117,12 @@ def layernorm(problem: Problem, card: Card) -> tuple[str, ...]:
     """
     other = _without_triton(problem, card)
     if other:
-        return other
+        return _with_known_size(problem, other)
     if problem.sizes["n"] <= LONG_ROW or _is_few(problem, card):
         of_row = row_bytes(problem)
         persistent = of_row <= SHORT_CENTRED_ROW_BYTES and problem.sizes["m"] * of_row <= card.l2_bytes
-        return ("triton_persistent" if persistent else "triton_block_per_row", "cuda_registers")
+        named = ("triton_persistent" if persistent else "triton_block_per_row", "cuda_registers")
+        return _with_known_size(problem, named)
     return ("cuda_columns", "cuda_registers")
 
 
@@ -123,7 +135,27 @@ def add_rmsnorm(problem: Problem, card: Card) -> tuple[str, ...]:
     >>> [add_rmsnorm(Problem(op="add_rmsnorm", sizes={"m": m, "n": n}, dtype="bf16"), H200)[0] for m, n in shapes]
     ['cuda_columns', 'triton_block_per_row', 'cuda_async', 'cuda_cluster', 'cuda_slab_stages', 'cuda_columns', 'cuda_split']
     """
-    return _without_triton(problem, card) or _by_length(problem, card, 2 * LONG_ROW)
+    return _with_known_size(problem, _without_triton(problem, card) or _by_length(problem, card, 2 * LONG_ROW))
+
+
+def _with_known_size(problem: Problem, names: tuple[str, ...]) -> tuple[str, ...]:
+    """Forward, programs for the size as the second choice of rows that they keep, and as the first of those of one element or of
+    LEAST_PROGRAM_BYTES.
+
+    >>> shapes = ((64, 128), (2**20, 1), (59_794, 490), (42_076, 135), (16, 8193))
+    >>> problems = [Problem(op="rmsnorm", sizes={"m": m, "n": n}, dtype="bf16") for m, n in shapes]
+    >>> [_with_known_size(problem, ("cuda_slab_stages", "cuda_slab"))[:2] for problem in problems]
+    [('cuda_slab_stages', 'triton_known_size'), ('cuda_slab_stages', 'triton_known_size'), ('triton_known_size', \
+'cuda_slab_stages'), ('cuda_slab_stages', 'triton_known_size'), ('cuda_slab_stages', 'cuda_slab')]
+    """
+    n, of_row = problem.sizes["n"], row_bytes(problem)
+    if problem.direction == "backward" or n > LONGEST_KNOWN_ROW:
+        return names
+    many = problem.sizes["m"] * of_row > FEW_SLABS_BYTES and names[0] in ("cuda_slab", "cuda_slab_stages")
+    is_long = of_row >= LEAST_PROGRAM_BYTES and n <= MOST_PROGRAM_ELEMENTS and of_row % 4 == 0
+    one_vector = n == 1 and problem.sizes["m"] * of_row % VEC16_BYTES == 0
+    is_first = many and (one_vector or is_long)
+    return ("triton_known_size", *names) if is_first else (names[0], "triton_known_size", *names[1:])
 
 
 def _without_triton(problem: Problem, card: Card) -> tuple[str, ...]:
@@ -143,7 +175,7 @@ def _without_triton(problem: Problem, card: Card) -> tuple[str, ...]:
     if problem.direction == "backward":
         return _backward(problem, card)
     if known_tile(m, n, dtype_named(problem.dtype).itemsize_bytes) is not None:
-        return ("cuda_columns", "cuda_registers")
+        return ("cuda_columns", "triton_block_per_row", "cuda_registers")
     if _is_split(problem, card):
         return ("cuda_split", "cuda_registers")
     if triton_vectorises(n) and not many_short_rows(problem, card) and not _fills_little(problem, card):

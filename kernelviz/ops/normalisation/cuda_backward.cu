@@ -7,7 +7,7 @@
 // rows do not start on 16 bytes, the number of clusters is such that all rows of a cluster start at the same offset within a vector
 // (`period` in cuda_backward.py), because otherwise the columns of a thread would differ from row to row.
 #include "conversions.cuh"
-#include "rows.cuh"
+#include "row_beside.cuh"
 
 using T = ELEMENT;
 using W = Vec16<T>;
@@ -135,21 +135,14 @@ struct Exchange {
     }
 };
 
-// Stores a thread's sums of its k-th vector in a row of the partial sums, which `sum_parts` adds up.
+// Stores a thread's sums of its k-th vector in a row of the partial sums, which `sum_parts` adds up. The first column is at `row.head`, so that
+// vectors are aligned there, too. Stored number by number at their columns, each number is in a sector of its own. H200: layernorm of 510 rows of
+// 9842 bf16, with 2.6 million such numbers of 132 blocks, took 41 us, of which these stores are the larger part by an estimate.
 __device__ __forceinline__ void store_part(const R& row, float* part, int k, const float (&sum)[WIDTH]) {
-    if (ROW_ALIGNED) {
-        if (row.vector(k) < row.vectors) {
+    if (row.vector(k) < row.vectors) {
 #pragma unroll
-            for (int e = 0; e < WIDTH; e += 4) {
-                *reinterpret_cast<float4*>(part + row.vector(k) * WIDTH + e) = make_float4(sum[e], sum[e + 1], sum[e + 2], sum[e + 3]);
-            }
-        }
-    } else {
-#pragma unroll
-        for (int e = 0; e < WIDTH; ++e) {
-            if (row.holds(k, e)) {
-                part[row.column(k, e)] = sum[e];
-            }
+        for (int e = 0; e < WIDTH; e += 4) {
+            *reinterpret_cast<float4*>(part + row.vector(k) * WIDTH + e) = make_float4(sum[e], sum[e + 1], sum[e + 2], sum[e + 3]);
         }
     }
 }
@@ -203,7 +196,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, ROW_BLOCKS) backward_rows(
     float dw[ROW_VECTORS][WIDTH], db[ROW_VECTORS][WIDTH];
 #pragma unroll
     for (int k = 0; k < ROW_VECTORS; ++k) {
-        weight[k] = row.load_beside(w, k);
 #pragma unroll
         for (int e = 0; e < WIDTH; ++e) {
             dw[k][e] = 0.0f;
@@ -227,29 +219,24 @@ extern "C" __global__ void __launch_bounds__(THREADS, ROW_BLOCKS) backward_rows(
             prefetch(buffer + k * THREADS, from + at, ROW_ALIGNED || left >= WIDTH ? 16 : (int)left * (int)sizeof(T));
         }
     };
-    // Elements of the neighbouring rows in a row's first and last vector must not enter its sums: they may be infinite.
-    auto mask = [&](W* buffer, int k) {
-#pragma unroll 1
-        for (int e = 0; e < WIDTH; ++e) {
-            if (!row.holds(k, e)) {
-                buffer[k * THREADS].e[e] = T(0.0f);
-            }
-        }
-    };
     auto sums_of = [&](int stage, Statistics about) {
         Sums sums[2] = {};  // two chains of sums
         make_opaque(weight);
 #pragma unroll
         for (int k = 0; k < ROW_VECTORS; ++k) {
             const int j = row.vector(k);
-            if (!ROW_ALIGNED && (j == 0 || j == row.vectors - 1)) {
-                mask(xs + stage * STAGE, k);
-                mask(dys + stage * STAGE, k);
-            }
             float a[WIDTH], d[WIDTH], g[WIDTH];
             widen(xs[stage * STAGE + k * THREADS], a);
             widen(dys[stage * STAGE + k * THREADS], d);
             widen(weight[k], g);
+            // Elements of the neighbouring rows in a row's first and last vector must not enter its sums: they may be infinite.
+            if (!ROW_ALIGNED && (j == 0 || j == row.vectors - 1)) {
+#pragma unroll
+                for (int e = 0; e < WIDTH; ++e) {
+                    a[e] = row.holds(k, e) ? a[e] : 0.0f;
+                    d[e] = row.holds(k, e) ? d[e] : 0.0f;
+                }
+            }
 #pragma unroll
             for (int e = 0; e < WIDTH; ++e) {
                 g[e] *= d[e];
@@ -265,7 +252,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, ROW_BLOCKS) backward_rows(
     auto statistics_at = [&](int index) {
         return index < own ? statistics_of(mean, scale, row.row + index * step) : Statistics{0.0f, 0.0f};
     };
-#pragma unroll
+#pragma unroll 1  // unrolled, it would be a fifth of the code, which is fetched once
     for (int s = 0; s < STAGES; ++s) {
         if (s < own) {
 #pragma unroll
@@ -280,6 +267,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, ROW_BLOCKS) backward_rows(
         close_group();
     }
     Statistics about = statistics_at(0), after = statistics_at(1);
+    // Behind the first rows, for which nothing has to wait.
+#pragma unroll
+    for (int k = 0; k < ROW_VECTORS; ++k) {
+        weight[k] = beside(row, w, k);
+    }
     wait_groups<STAGES - 1>();
     const Sums first_sums = own > 0 ? sums_of(0, about) : Sums{};
     exchange.begin(row);
@@ -367,10 +359,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, ROW_BLOCKS) backward_rows(
     }
 }
 
-// 2. Adds up the partial sums of dw, and of db where blockIdx.y is 1, in a fixed order: eight lanes of 16 bytes share 32 columns, 32
+// 2. Adds up the partial sums of dw, and of db where blockIdx.y is 1, in a fixed order. The first column of part i is i * shift % WIDTH behind
+// its begin, as the first row of cluster i begins that far behind a vector, of which `shift` is n % WIDTH. Eight lanes of 16 bytes share 32 columns, 32
 // groups of such lanes share the parts.
 extern "C" __global__ void __launch_bounds__(256) sum_parts(
-    const float* __restrict__ parts, T* __restrict__ dw, T* __restrict__ db, int count, int n, int pitch) {
+    const float* __restrict__ parts, T* __restrict__ dw, T* __restrict__ db, int count, int n, int pitch, int shift) {
     constexpr int LANES = 8, GROUPS = 32;
     __shared__ float4 sums[GROUPS][LANES];
     const int lane = threadIdx.x % LANES, group = threadIdx.x / LANES, column = (blockIdx.x * LANES + lane) * 4;
@@ -379,7 +372,9 @@ extern "C" __global__ void __launch_bounds__(256) sum_parts(
     if (column < n) {
 #pragma unroll 4
         for (int i = group; i < count; i += GROUPS) {
-            const float4 v = *reinterpret_cast<const float4*>(from + (long long)i * pitch);
+            const float* at = from + (long long)i * pitch + i * shift % WIDTH;
+            // Behind the last column, what is read is not used.
+            const float4 v = shift == 0 ? *reinterpret_cast<const float4*>(at) : make_float4(at[0], at[1], at[2], at[3]);
             total = make_float4(total.x + v.x, total.y + v.y, total.z + v.z, total.w + v.w);
         }
     }

@@ -209,11 +209,12 @@ class Outputs:
     parts: Tensor
 
     @staticmethod
-    def of(inputs: NormInputs, parts: int) -> Outputs:
+    def of(inputs: NormInputs, parts: int, *, columns: int | None = None) -> Outputs:
+        """Uninitialised; room for `columns` numbers in a part, or for those of a row."""
         import torch
 
         x_MN, b_N = inputs.x_MN, inputs.b_N
-        pitch = 4 * -(-x_MN.shape[1] // 4)
+        pitch = 4 * -(-(columns or x_MN.shape[1]) // 4)
         sums = torch.empty((1 if b_N is None else 2, parts, pitch), dtype=torch.float32, device=x_MN.device)
         db_N = None if b_N is None else torch.empty_like(b_N)
         return Outputs(torch.empty_like(x_MN), torch.empty_like(inputs.w_N), db_N, sums)
@@ -304,11 +305,13 @@ def _persistent(backward: BackwardInputs, saved: Saved, chosen: BackwardTile, de
         clusters = min(resident, -(-m // tile.rows))
     else:
         clusters = clusters_for(m, resident, inputs.width // gcd(n, inputs.width))
-    out = Outputs.of(inputs, clusters)
+    # Rows that share a block store their sums together, at their columns.
+    shift = 0 if tile.rows > 1 else n % inputs.width
+    out = Outputs.of(inputs, clusters, columns=shifted_columns(n, inputs.width) if shift else n)
     rows = (saved.row_MN, inputs.w_N, backward.dy_MN, backward.ds_MN, saved.mean_M, saved.scale_M)
     tensors = (*rows, out.dx_MN, out.parts)
     arguments = (*_pointers(tensors), ctypes.c_longlong(m), ctypes.c_int(n), ctypes.c_int(out.pitch))
-    blocks, sum_parts = clusters * tile.cluster, _sum_parts(out, defines)
+    blocks, sum_parts = clusters * tile.cluster, _sum_parts(out, defines, shift)
 
     def call(alive: object = tensors) -> tuple[Tensor, ...]:
         nvrtc.launch(kernel, blocks, threads, *arguments, cluster=tile.cluster, shared_bytes=shared)
@@ -365,8 +368,19 @@ def _long(backward: BackwardInputs, saved: Saved, defines: dict[str, str]) -> La
     return call
 
 
-def _sum_parts(out: Outputs, defines: dict[str, str]) -> Callable[[], None]:
+def shifted_columns(n: int, width: int) -> int:
+    """Numbers of a part of which n columns begin up to `width` - 1 behind its first: all vectors that a row touches, and as many
+    as four columns at once reach behind the last.
+
+    >>> shifted_columns(9842, 8), shifted_columns(261, 4)
+    (9860, 268)
+    """
+    return (n + 2 * width - 2) // width * width + 4
+
+
+def _sum_parts(out: Outputs, defines: dict[str, str], shift: int = 0) -> Callable[[], None]:
+    """The launch that adds up parts whose columns begin `shift` numbers further behind than those of the part before."""
     kinds, count, pitch = out.parts.shape
     n = out.dw_N.shape[0]
-    sizes = (ctypes.c_int(count), ctypes.c_int(n), ctypes.c_int(pitch))
+    sizes = (ctypes.c_int(count), ctypes.c_int(n), ctypes.c_int(pitch), ctypes.c_int(shift))
     return _launch_of("sum_parts", defines, (-(-n // 32), kinds), 256, (out.parts, out.dw_N, out.db_N), sizes)

@@ -34,7 +34,8 @@ extern "C" __global__ void __launch_bounds__(ROW_LANES, 1024 / ROW_LANES) statis
     const bool squares = !CENTRED || sums != nullptr;
     const float mean = CENTRED && squares ? merged(row, sums, parts, Add{}, 0.0f) / n : 0.0f;
     float mine = 0.0f;
-    for (row.rank = piece.first; row.rank < piece.last; ++row.rank) {
+    row.rank = piece.first;
+    for (int i = 0; i < piece.count; ++i, row.rank += piece.step) {
         W v[ROW_VECTORS], of_r[ROW_VECTORS];
         row.load_or_zero(x, v);
         if (ADDS) {
@@ -90,7 +91,8 @@ extern "C" __global__ void __launch_bounds__(ROW_LANES, 1024 / ROW_LANES) backwa
     const Piece piece(row, parts);
     const float middle = CENTRED ? mean[row.row] : 0.0f;
     Sums mine[2] = {};  // two chains of sums
-    for (row.rank = piece.first; row.rank < piece.last; ++row.rank) {
+    row.rank = piece.first;
+    for (int i = 0; i < piece.count; ++i, row.rank += piece.step) {
         W of_x[ROW_VECTORS], of_dy[ROW_VECTORS];
         row.load_or_zero(x, of_x);
         row.load_or_zero(dy, of_dy);

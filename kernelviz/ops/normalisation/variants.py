@@ -231,6 +231,14 @@ def _ladder(op: str, torch_eager: Variant, liger: Variant) -> tuple[Variant, ...
 
         return kernels.bind_persistent(kernels.NormInputs(**named_inputs(op, tensors)), eps=EPS)
 
+    @variant(backend="triton", needs=("triton", "cuda"))
+    def triton_known_size(*tensors: Tensor) -> Launch:
+        """Triton, compiled for one size of the matrix: several short rows or one per program; those above 8192 as before."""
+        from kernelviz.ops.normalisation import triton_known_size as kernels
+        from kernelviz.ops.normalisation.triton import NormInputs
+
+        return kernels.bind_known_size(NormInputs(**named_inputs(op, tensors)), eps=EPS)
+
     @variant(backend="cuda", needs=("nvrtc", "cuda"))
     def cuda_registers(*tensors: Tensor) -> Launch:
         """CUDA C++, one block per row of up to 64 KiB in registers, 16-byte loads at any alignment; longer ones read twice."""
@@ -323,6 +331,7 @@ def _ladder(op: str, torch_eager: Variant, liger: Variant) -> tuple[Variant, ...
         triton_two_passes,
         triton_block_per_row,
         triton_persistent,
+        triton_known_size,
         cuda_registers,
         cuda_cluster,
         cuda_async,

@@ -90,7 +90,9 @@ def quantize(problem: Problem, card: Card) -> tuple[str, ...]:
         few_vectors = (
             problem.dtype != "fp32" and whole_vectors(problem, "n") and row_bytes(problem) < SOME_VECTORS_BYTES
         )
-        return ("cuda_registers", "cuda_slab") if few_vectors else ("cuda_slab", "cuda_registers")
+        if few_vectors:
+            return ("cuda_registers", "cuda_slab")
+        return ("cuda_slab", "triton_known_length", "cuda_registers")
     if _slab_ring(problem, card, weighted=False):
         return ("cuda_slab", "cuda_registers", "triton_row")
     if n > SHORT_ROW:

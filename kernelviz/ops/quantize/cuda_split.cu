@@ -65,7 +65,8 @@ extern "C" __global__ void __launch_bounds__(ROW_LANES, SPLIT_BLOCKS) quantize_p
     R row(m, n);
     const Piece piece(row, parts);
     Statistics mine = NONE;
-    for (row.rank = piece.first; row.rank < piece.last; ++row.rank) {
+    row.rank = piece.first;
+    for (int i = 0; i < piece.count; ++i, row.rank += piece.step) {
         W v[ROW_VECTORS];
         row.load_or_zero(x, v);
 #pragma unroll
@@ -102,7 +103,8 @@ extern "C" __global__ void __launch_bounds__(ROW_LANES, SPLIT_BLOCKS) quantize_f
     if (threadIdx.x == 0 && blockIdx.x % parts == 0) {
         scales[row.row] = most / largest;
     }
-    for (row.rank = piece.last - 1; row.rank >= piece.first; --row.rank) {
+    row.rank = piece.last();
+    for (int i = 0; i < piece.count; ++i, row.rank -= piece.step) {
         W v[ROW_VECTORS];
         row.load_or_zero(x, v);
 #pragma unroll

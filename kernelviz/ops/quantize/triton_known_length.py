@@ -17,13 +17,17 @@ LONGEST_ROW = 1024
 ROWS_OF_ONE = 256
 """The fewest of one element that a program has, if there are so many. H200: 512 programs of one bf16 each take 1.41 us, and two
 of 256 1.03 in torch.compile; of 22,256 fp16, 348 programs of 64 take 1.35 and 87 of 256 1.25."""
+FEWEST_ELEMENTS = 128
+"""Of a program of several rows, four a lane of a warp, because each program takes time to start: an estimate. H200, int8: 360
+rows of 8 fp16 take 1.35 us by programs of one and 1.16 in CUDA C++, whose warps have more."""
 ROW_OF_A_WARP = 256
 """Elements of a row, from which on a warp has all rows of a program, if they are several."""
 
 
 def tile_of(m: int, n: int, count: int) -> tuple[int, int, int]:
     """Rows of a program, elements that it has of each, and its warps: 1024 elements of many rows, with as few rows a program
-    as leave two programs for each of the GPU's `count` SMs, or one, and of one element two a thread of up to four warps.
+    as leave two programs for each of the GPU's `count` SMs, or as have 128 elements, and of one element two a thread of up to
+    four warps.
 
     Several rows of at least 256 elements are those of one warp, which needs no barrier. H200: torch.compile takes 1.55 us for
     89 rows of 157 bf16 with one row a program, and CUDA C++ 2.00 with a block a row.
@@ -31,10 +35,13 @@ def tile_of(m: int, n: int, count: int) -> tuple[int, int, int]:
     >>> tile_of(89, 157, 132), tile_of(18597, 20, 132), tile_of(2**20, 246, 132), tile_of(2, 573, 132)
     ((1, 256, 2), (32, 32, 2), (4, 256, 1), (1, 1024, 4))
     >>> tile_of(22256, 1, 132), tile_of(2**24, 1, 132), tile_of(38, 4, 132), tile_of(1, 1, 132)
-    ((256, 1, 4), (1024, 1, 4), (1, 4, 1), (1, 1, 1))
+    ((256, 1, 4), (1024, 1, 4), (32, 4, 1), (1, 1, 1))
+    >>> tile_of(360, 8, 132), tile_of(2, 5, 132)
+    ((16, 8, 1), (2, 8, 1))
     """
     length = triton.next_power_of_2(n)
-    rows, fewest = max(1, LONGEST_ROW // length), min(ROWS_OF_ONE, triton.next_power_of_2(m)) if length == 1 else 1
+    rows = max(1, LONGEST_ROW // length)
+    fewest = max(1, min(triton.next_power_of_2(m), ROWS_OF_ONE if length == 1 else FEWEST_ELEMENTS // length))
     while rows > fewest and triton.cdiv(m, rows) < 2 * count:
         rows //= 2
     if length == 1:

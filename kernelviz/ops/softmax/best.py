@@ -34,8 +34,8 @@ WIDE_BACKWARD_SLAB_ROW_BYTES = 512
 """The same of fp32, an estimate. H200: 262,776 rows of 840 bytes take 161 us as slabs and by a program each, and 151 in
 torch_compile, whose programs have four rows."""
 LONGEST_PROGRAM = 8192
-"""Elements of an uneven row backward. H200: 28 rows of 5,801 fp32 take 2.52 us by programs of Triton, and 2.85 in CUDA C++; 1,373
-of 6,626 bf16 17.9 and 19.5; 1,015 of 11,015 28.5 and 19.2."""
+"""Elements of an uneven row backward, and of the longest that programs keep. H200: 28 rows of 5,801 fp32 take 2.52 us by programs
+of Triton, and 2.85 in CUDA C++; 1,373 of 6,626 bf16 17.9 and 19.5; 1,015 of 11,015 28.5 and 19.2."""
 SPLIT_ROW_BYTES = 2**18
 """Backward, of a row. H200: one row of 284,624 bytes takes 5.7 us by blocks all over the GPU, 7.5 in a cluster; 7 of 349,860
 bytes 8.8 and 8.0; 254 of 597,394 bytes 195 and 130. Forward, of rows of 1 to 2.25 MiB, a quarter of the multiprocessors is
@@ -86,14 +86,15 @@ def softmax(problem: Problem, card: Card) -> tuple[str, ...]:
     if uneven and of_row <= _longest_slab_row_bytes(problem):
         if of_row == 3 * gcd(TMA_BYTES, of_row) and m * of_row > card.l2_bytes:
             return ("cuda_slab", "cuda_slab_stages", "cuda_row")
-        return ("cuda_slab_stages", "cuda_slab", "cuda_row")
+        return ("cuda_slab_stages", "cuda_slab", "triton_known_size", "cuda_row")
     if not backward and slabs_of_rows(problem, card, longest_bytes=SHORT_ROW_BYTES):
         return ("cuda_slab_stages", "cuda_slab", "cuda_row")
     if _shared_by_blocks(problem, card):
         return ("cuda_split", "cuda_row")
     if backward and uneven and n <= LONGEST_PROGRAM:
         return ("triton_known_size", "triton_block_per_row", "cuda_row")
-    return ("cuda_cluster" if backward or uneven else "cuda_columns", "cuda_row")
+    longer = ("cuda_row",) if n > LONGEST_PROGRAM else ("triton_known_size", "cuda_row")
+    return ("cuda_cluster" if backward or uneven else "cuda_columns", *longer)
 
 
 def _longest_slab_row_bytes(problem: Problem) -> int:

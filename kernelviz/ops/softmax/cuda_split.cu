@@ -12,7 +12,8 @@ extern "C" __global__ void __launch_bounds__(ROW_LANES, 2048 / ROW_LANES) softma
     R row(m, n);
     const Piece piece(row, parts);
     Exponentials mine = NONE;
-    for (row.rank = piece.first; row.rank < piece.last; ++row.rank) {
+    row.rank = piece.first;
+    for (int i = 0; i < piece.count; ++i, row.rank += piece.step) {
         Vec16<ELEMENT> w[ROW_VECTORS];
         row.load(x, w, minus_infinity<ELEMENT>());
         mine = Merge()(mine, exponentials_of(w, [](int, int, float) {}));
@@ -30,7 +31,8 @@ extern "C" __global__ void __launch_bounds__(ROW_LANES, 2048 / ROW_LANES) softma
     const Piece piece(row, parts);
     const Exponentials all = merged(row, partials, parts, Merge(), NONE);
     const float inverse = 1.0f / all.sum;
-    for (row.rank = piece.last - 1; row.rank >= piece.first; --row.rank) {
+    row.rank = piece.last();
+    for (int i = 0; i < piece.count; ++i, row.rank -= piece.step) {
         Vec16<ELEMENT> w[ROW_VECTORS];
         row.load(x, w, minus_infinity<ELEMENT>());
 #pragma unroll
@@ -52,7 +54,8 @@ extern "C" __global__ void __launch_bounds__(ROW_LANES, 1024 / ROW_LANES) softma
     R row(m, n);
     const Piece piece(row, parts);
     float sum = 0.0f;
-    for (row.rank = piece.first; row.rank < piece.last; ++row.rank) {
+    row.rank = piece.first;
+    for (int i = 0; i < piece.count; ++i, row.rank += piece.step) {
         Vec16<ELEMENT> a[ROW_VECTORS], b[ROW_VECTORS];
         row.load_or_zero(y, a);
         row.load_or_zero(dy, b);
@@ -80,7 +83,8 @@ extern "C" __global__ void __launch_bounds__(ROW_LANES, 1024 / ROW_LANES) softma
     R row(m, n);
     const Piece piece(row, parts);
     const float sum = merged(row, partials, parts, Add(), 0.0f);
-    for (row.rank = piece.last - 1; row.rank >= piece.first; --row.rank) {
+    row.rank = piece.last();
+    for (int i = 0; i < piece.count; ++i, row.rank -= piece.step) {
         Vec16<ELEMENT> a[ROW_VECTORS], b[ROW_VECTORS];
         row.load_or_zero(y, a);
         row.load_or_zero(dy, b);

@@ -39,7 +39,8 @@ __device__ __forceinline__ void part_moments(
     R& row, const T* __restrict__ x, const T* __restrict__ r, T* __restrict__ s, Moments* __restrict__ partials, int parts) {
     const Piece piece(row, parts);
     Moments mine = NO_ELEMENTS;
-    for (row.rank = piece.first; row.rank < piece.last; ++row.rank) {
+    row.rank = piece.first;
+    for (int i = 0; i < piece.count; ++i, row.rank += piece.step) {
         Vec16<T> v[ROW_VECTORS];
         row.load_or_zero(x, v);
         if constexpr (HAS_RESIDUAL) {
@@ -92,7 +93,8 @@ __device__ __forceinline__ void normalise_from_parts(
     const Piece piece(row, parts);
     const Moments all = merged(row, partials, parts, MergeMoments<HAS_MEAN>(), NO_ELEMENTS);
     const float scale = rsqrtf(all.squares / row.n + eps);
-    for (row.rank = piece.last - 1; row.rank >= piece.first; --row.rank) {
+    row.rank = piece.last();
+    for (int i = 0; i < piece.count; ++i, row.rank -= piece.step) {
         Vec16<T> v[ROW_VECTORS];
         row.load_or_zero(from, v);
 #pragma unroll
