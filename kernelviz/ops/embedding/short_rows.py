@@ -27,10 +27,11 @@ ONE_VECTOR, ONE_VEC16 = 2 * THREADS * UNROLL, 8 * 2048
 """An SM, below which a thread has one vector, and one of 16 bytes. H200: 5,796 rows of 159 16-byte vectors take 8.90 us with four
 a thread and divisions, 8.38 with one by a block a row; 426,322 rows of two take 13.86 us with two a thread, and 13.44 in
 torch.compile, which has one; 32 rows of 512 KiB take 8.80 with one and 8.75 in torch.compile."""
-MANY_VEC16 = 2**23
-"""16-byte vectors of a table of one row, from which a thread has one, too, since it waits for no id. H200: one row of 185 MB
-takes 84.5 us so and 85.2 in torch.compile; a copy of 206 MB takes 101.6 us with four a thread and 93.2 with one, of 34 MB 15.4
-and 15.7."""
+MANY_VEC16 = 2**22
+"""16-byte vectors of a table of one row, or of no fewer rows than there are ids, from which a thread has one, too: it waits for
+no id, or memory is read as fast as it is written, so that few bytes of a multiprocessor are enough. H200: one row of 185 MB takes
+84.5 us so and 85.2 in torch.compile; a copy of 206 MB takes 101.6 us with four a thread and 93.2 with one, of 34 MB 15.4 and 15.7;
+4 rows of 33.6 MB take 63.1 with two, and 60.9 in torch.compile, which has one. The limit is an estimate."""
 WARP, SMALL_THREADS, MANY_VECTORS = 32, 128, 2**17
 """Of a block whose threads have one vector each: few for few vectors, so that they reach many SMs."""
 MOST_COUNTED = 2**32
@@ -92,19 +93,19 @@ def short_rows(v: int, t: int, vectors: int, count: int, width_bytes: int) -> Sh
     """Vectors of a thread for t rows of so many vectors out of v, on a GPU of `count` SMs.
 
     One vector a thread where there would be fewer than two blocks an SM; of 16-byte vectors, where all run in a few waves, and of
-    very many of a table of one row.
+    very many of a table of one row or of no fewer rows than ids.
 
     >>> short_rows(4680, 2585616, 3, 132, 16), short_rows(39350, 1366, 3, 132, 16)
     (ShortRows(vectors=3, unroll=2, total=7756848, one_row=False, wide=False), \
 ShortRows(vectors=3, unroll=1, total=4098, one_row=False, wide=False))
-    >>> short_rows(2**32, 100, 2, 132, 8).wide, short_rows(131072, 8192, 512, 132, 16).unroll
+    >>> short_rows(2**32, 100, 2, 132, 8).wide, short_rows(131072, 8192, 511, 132, 16).unroll
     (True, 2)
-    >>> [short_rows(v, v, 2**23, 132, 16).unroll for v in (1, 2)]
-    [1, 2]
+    >>> [short_rows(v, t, 2**23, 132, 16).unroll for v, t in ((1, 2), (2, 2), (2, 3))]
+    [1, 1, 2]
     """
     total, is_vec16 = t * vectors, width_bytes == VEC16_BYTES
     few = total < count * (ONE_VEC16 if is_vec16 else ONE_VECTOR)
-    one = few or (v == 1 and is_vec16 and total >= MANY_VEC16)
+    one = few or ((v == 1 or t <= v) and is_vec16 and total >= MANY_VEC16)
     wide = max(v * vectors, total + THREADS * UNROLL) > MOST_COUNTED
     return ShortRows(vectors, 1 if one else UNROLL, total, v == 1, wide)
 
