@@ -30,8 +30,8 @@ torch.compile, which has one; 32 rows of 512 KiB take 8.80 with one and 8.75 in 
 MANY_VEC16 = 2**22
 """16-byte vectors of a table of one row, or of no fewer rows than there are ids, from which a thread has one, too: it waits for
 no id, or memory is read as fast as it is written, so that few bytes of a multiprocessor are enough. H200: one row of 185 MB takes
-84.5 us so and 85.2 in torch.compile; a copy of 206 MB takes 101.6 us with four a thread and 93.2 with one, of 34 MB 15.4 and 15.7;
-4 rows of 33.6 MB take 63.1 with two, and 60.9 in torch.compile, which has one. The limit is an estimate."""
+84.5 us so and 85.2 in torch.compile; a copy of 206 MB takes 101.6 us with four a thread and 93.2 with one, of 34 MB 15.4 and
+15.7; 4 rows of 33.6 MB take 63.1 with two, and 60.9 in torch.compile, which has one. The limit is an estimate."""
 WARP, SMALL_THREADS, MANY_VECTORS = 32, 128, 2**17
 """Of a block whose threads have one vector each: few for few vectors, so that they reach many SMs."""
 MOST_COUNTED = 2**32

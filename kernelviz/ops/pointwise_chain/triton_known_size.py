@@ -17,8 +17,8 @@ MOST_ELEMENTS = 2**30
 FEW, SOME = 2**10, 2**16
 """Elements up to which a thread has one, and two: as torch.compile found on an H200."""
 PROGRAMS_AT_ONCE = 2**15
-"""Elements of as many programs with two elements a thread as have a multiprocessor each (H200: 132). Twice as many with one number
-a step have four elements a thread: 44,352 fp32 took 1.50 us with two, and 1.40 in torch.compile."""
+"""Elements of as many programs with two elements a thread as have a multiprocessor each (H200: 132). Twice as many with one
+number a step have four elements a thread: 44,352 fp32 took 1.50 us with two, and 1.40 in torch.compile."""
 
 
 def block_of(elements: int, *, rows: bool) -> tuple[int, int]:
