@@ -18,10 +18,10 @@ SOURCE = Path(__file__).parent / "periodic_cluster.cu"
 WARP = 32
 MOST_COLUMNS = 256
 CLUSTER_BYTES, PART_BYTES = 512 * 1024, 256 * 1024
-"""Most bytes of a matrix of few columns that one cluster sums, and of those that its shared memory has room for at once; blocks of
-a larger one have two parts, one after the other. H200: 137 rows of 4 fp32 take 1.18 us in a cluster, 180 of 47 (34 KB) 1.88, 8192
-of 4 (131 KB) 2.32; 17,064 of 8 bf16 (273 KB) by periodic blocks 5.05, and 4.26 in torch.compile. The line through the times of
-clusters reaches 5 us at 700 KB. The first limit is an estimate."""
+"""Most bytes of a matrix of few columns that one cluster sums, and of those that its shared memory has room for at once; a
+block of larger ones has two parts, one after the other. H200: 137 rows of 4 fp32 take 1.18 us in a cluster, 180 of 47 (34 KB)
+1.88, 8192 of 4 (131 KB) 2.32; 17,064 of 8 bf16 (273 KB) by periodic blocks 5.05, and 4.26 in torch.compile. The line through
+the times of clusters reaches 5 us at 700 KB. The first limit is an estimate."""
 CLUSTER, CLUSTER_THREADS, ONE_BLOCK_VECTORS = 8, 1024, 512
 """Blocks of the cluster, as many as every GPU with clusters has; most threads of one; vectors that one block sums alone."""
 
