@@ -153,7 +153,7 @@ STAGED_MISTAKES = {
     "threads do not wait for the elements of others": ("    __syncthreads();\n    rotate<HQ>", "    rotate<HQ>"),
     "threads do not wait for the pairs of others": ("    __syncthreads();\n    store<", "    store<"),
     "the sine is not negated": ("SIGN * to_float(sine[e])", "to_float(sine[e])"),
-    "a token behind the last": ("(int)(tokens - first) : TOKENS", "(int)(tokens - first) + 1 : TOKENS"),
+    "the last token is left out": ("(int)(tokens - first) : TOKENS", "(int)(tokens - first) - 1 : TOKENS"),
     "all blocks have the first tokens": ("(long long)blockIdx.x * TOKENS", "0"),
 }
 
