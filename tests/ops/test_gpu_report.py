@@ -60,6 +60,10 @@ NOT_PASSED_YET: dict[str, tuple[str, ...]] = {
         "triton_scalars_known_size",
     ),
     "reshape_elementwise": ("triton_known_size",),
+    "rope": (
+        "cuda_in_place",
+        "cuda_vec16",
+    ),
     "row_sum": (
         "cuda_adaptive",
         "cuda_known_length",
