@@ -146,13 +146,16 @@ def test_pairs_are_rotated_in_shared_memory(
 
 
 STAGED_MISTAKES = {
-    "the last elements are not read": ("staged[last] = after", "staged[last] = staged[0]"),
+    "the last elements are not read": (
+        "staged[last] = reinterpret_cast<const ELEMENT&>(after)",
+        "staged[last] = staged[0]",
+    ),
     "the last elements are not written": ("to[last] = staged[last]", "to[0] = staged[0]"),
     "the table of another token": ("angle = token * PAIRS + i - head * PAIRS", "angle = i - head * PAIRS"),
     "the halves are next to each other": ("right = left + PAIRS", "right = left + 1"),
     "threads do not wait for the elements of others": ("    __syncthreads();\n    rotate<HQ>", "    rotate<HQ>"),
     "threads do not wait for the pairs of others": ("    __syncthreads();\n    store<", "    store<"),
-    "the sine is not negated": ("SIGN * to_float(sine[e])", "to_float(sine[e])"),
+    "the sine is not negated": ("SIGN * number(sine[e])", "number(sine[e])"),
     "the last token is left out": ("(int)(tokens - first) : TOKENS", "(int)(tokens - first) - 1 : TOKENS"),
     "all blocks have the first tokens": ("(long long)blockIdx.x * TOKENS", "0"),
 }

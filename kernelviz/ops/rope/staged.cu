@@ -1,5 +1,7 @@
 // CUDA C++ kernel of `rope` for halves of heads that are no whole number of 8-byte vectors. ELEMENT is float, __half or __nv_bfloat16; SIGN is 1
 // forwards and -1 backwards; arithmetic in fp32. Sizes are constants of the compilation, so that an index is divided by multiplication.
+#include "access_bits.cuh"
+#include "loads_first.cuh"
 #include "vec16.cuh"
 
 // HQ and HK heads of PAIRS pairs a token. TOKENS of a block, whose queries and keys are whole 16-byte vectors each.
@@ -12,13 +14,16 @@
 #endif
 constexpr int THREADS = 256, WIDTH = 16 / sizeof(ELEMENT), TABLE = TOKENS * PAIRS;
 constexpr int TABLE_EACH = (TABLE + THREADS - 1) / THREADS;
+using Bits = BitsOf<sizeof(ELEMENT)>::Type;  // of one element
+__device__ __forceinline__ const Bits* bits_of(const ELEMENT* elements) { return reinterpret_cast<const Bits*>(elements); }
+__device__ __forceinline__ float number(const Bits& bits) { return to_float(reinterpret_cast<const ELEMENT&>(bits)); }
 
 // COUNT elements that a block reads and writes in 16-byte vectors; of the last block, there are only the first `count`.
 template <int COUNT> struct Chunk {
     static_assert(COUNT % WIDTH == 0);
     static constexpr int EACH = (COUNT / WIDTH + THREADS - 1) / THREADS;
     uint4 bits[EACH];
-    ELEMENT after;
+    Bits after;
 
     // In place, the kernel also writes what it reads, so not ld.global.nc.
     __device__ __forceinline__ void load(const ELEMENT* from, int count) {
@@ -26,13 +31,9 @@ template <int COUNT> struct Chunk {
 #pragma unroll
         for (int v = 0; v < EACH; ++v) {
             const int at = v * THREADS + (int)threadIdx.x;
-            if (at < whole) {
-                bits[v] = reinterpret_cast<const uint4*>(from)[at];
-            }
+            bits[v] = at < whole ? reinterpret_cast<const uint4*>(from)[at] : uint4{};
         }
-        if (last < count) {
-            after = from[last];
-        }
+        after = last < count ? bits_of(from)[last] : Bits{};
     }
     __device__ __forceinline__ void stage(ELEMENT* staged, int count) const {
         const int whole = count / WIDTH, last = whole * WIDTH + (int)threadIdx.x;
@@ -44,7 +45,7 @@ template <int COUNT> struct Chunk {
             }
         }
         if (last < count) {
-            staged[last] = after;
+            staged[last] = reinterpret_cast<const ELEMENT&>(after);
         }
     }
 };
@@ -77,7 +78,8 @@ template <int HEADS> __device__ __forceinline__ void rotate(ELEMENT* staged, con
 
 // A block reads the heads of TOKENS tokens as one piece, rotates them in shared memory, and writes them as one piece, so that memory is accessed by
 // 16 bytes whatever the length of a half. An H200 moved 2.1 TB/s with a 2-byte element of each half a thread, 3.5 with 4 bytes, and 4.2 with 8.
-extern "C" __global__ void __launch_bounds__(THREADS) rope_staged(
+// Without a smallest number of blocks in the launch bounds, ptxas uses 32 registers and stores the first vector before it loads the last.
+extern "C" __global__ void __launch_bounds__(THREADS, 4) rope_staged(
     const ELEMENT* q, const ELEMENT* k, const ELEMENT* __restrict__ cos, const ELEMENT* __restrict__ sin, ELEMENT* q_out,
     ELEMENT* k_out, long long tokens) {
     constexpr int OF_Q = HQ * 2 * PAIRS, OF_K = HK * 2 * PAIRS;
@@ -89,25 +91,29 @@ extern "C" __global__ void __launch_bounds__(THREADS) rope_staged(
     const int here = tokens - first < TOKENS ? (int)(tokens - first) : TOKENS;
     Chunk<TOKENS * OF_Q> of_q;
     Chunk<TOKENS * OF_K> of_k;
+    Bits cosine[TABLE_EACH], sine[TABLE_EACH];
     of_q.load(q + first * OF_Q, here * OF_Q);
     of_k.load(k + first * OF_K, here * OF_K);
-    ELEMENT cosine[TABLE_EACH], sine[TABLE_EACH];
 #pragma unroll
     for (int e = 0; e < TABLE_EACH; ++e) {
         const int at = e * THREADS + (int)threadIdx.x;
-        if (at < here * PAIRS) {
-            cosine[e] = cos[first * PAIRS + at];
-            sine[e] = sin[first * PAIRS + at];
-        }
+        cosine[e] = at < here * PAIRS ? __ldg(bits_of(cos + first * PAIRS) + at) : Bits{};
+        sine[e] = at < here * PAIRS ? __ldg(bits_of(sin + first * PAIRS) + at) : Bits{};
     }
+    loads_first(of_q.bits);
+    loads_first(of_k.bits);
+    loads_first(of_q.after);
+    loads_first(of_k.after);
+    loads_first(cosine);
+    loads_first(sine);
     of_q.stage(staged_q, here * OF_Q);
     of_k.stage(staged_k, here * OF_K);
 #pragma unroll
     for (int e = 0; e < TABLE_EACH; ++e) {
         const int at = e * THREADS + (int)threadIdx.x;
-        if (at < here * PAIRS) {
-            cosines[at] = to_float(cosine[e]);
-            sines[at] = SIGN * to_float(sine[e]);
+        if (at < TABLE) {
+            cosines[at] = number(cosine[e]);
+            sines[at] = SIGN * number(sine[e]);
         }
     }
     __syncthreads();
