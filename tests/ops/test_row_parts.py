@@ -58,8 +58,8 @@ def result(
     if kernel == "row_split":
         values, indices = torch.full((m * splits,), float("nan")), torch.zeros(m * splits, dtype=torch.int32)
         arguments = [x_MN, values, indices, tickets, out.matrix, n, splits]
+    grid, error = Grid(blocks=blocks, threads=threads), ""
     for _ in range(2):  # the second launch finds the tickets as the first one left them
-        grid = Grid(blocks=blocks, threads=threads)
         error = program.run(arguments, grid, mode, kernel=kernel, readable=(x_MN, x_MN))
         assert error or not tickets.any()
     assert out.guard_is_unchanged()
