@@ -169,6 +169,14 @@ def test_one_cluster_sums_a_small_matrix(dtype: str, emulator: Emulator) -> None
     for number, (m, n) in enumerate(shapes):
         check(emulator, CLUSTER, m, n, dtype, (0, 1, 3, 7)[(number + len(dtype)) % 4], 1)
     check(emulator, CLUSTER, 2**18 // (8 * torch.float64.itemsize) // (2 if dtype == "fp32" else 1), 16, dtype, 0, 1)
+    # More than 256 KiB: two parts a block, of which the last one may be empty or hold the last elements of the matrix.
+    for m, n, offset in ((17064, 8, 0), (66001, 1, 3), (600, 237, 1), (9001, 13, 1)):
+        itemsize = 4 if dtype == "fp32" else 2
+        m = m if itemsize == 2 else m // 2 + 1
+        tile = periodic_cluster.periodic_cluster(m, n, itemsize, offset)
+        assert tile is not None
+        assert tile.parts == (2 if m * n * itemsize > periodic_cluster.PART_BYTES else 1)
+        check(emulator, CLUSTER, m, n, dtype, offset, 1)
 
 
 @pytest.mark.parametrize(("dtype", "each"), [("fp32", 4), ("fp32", 2), ("bf16", 8), ("fp16", 4)])
@@ -238,6 +246,8 @@ MISTAKES = {
     "the elements behind the last vector are left out": (CLUSTER, "place < SHIFT + SIZE)", "place < SHIFT + SIZE - 1)"),
     "the cluster's columns are not turned back": (CLUSTER, "TURN = SHIFT % N", "TURN = 0"),
     "blocks store in one place": (CLUSTER, "received + block * (RECEIVED / CLUSTER * N)", "received"),
+    "the second part is the first one": (CLUSTER, "bits[part * VECTORS + v]", "bits[v]"),
+    "the next part overwrites the one before": (CLUSTER, "            __syncthreads();  // before", "//"),
     "the first block does not wait": (CLUSTER, "        block_has_stored();\n", ""),
     "a row of the strips too many": (STRIPS, "(CLUSTER * GROUPS) < m;", "(CLUSTER * GROUPS) < m + 1;"),
     "blocks of a cluster read the same rows": (STRIPS, "block * GROUPS + group)", "group)"),
@@ -251,9 +261,10 @@ MISTAKES = {
 def test_a_mistake_in_the_kernel_gives_wrong_sums(mistake: str, emulator: Emulator) -> None:
     op, (kernel, before, after) = op_named("column_sum"), MISTAKES[mistake]
     n, offset, dtype = (40, 0, "bf16") if kernel == STRIPS else (37, 1, "fp32")
-    problem = op.problem({"m": 701, "n": n}, dtype)
+    m = 2001 if " part" in mistake else 701
+    problem = op.problem({"m": m, "n": n}, dtype)
     (x_MN,) = inputs_of(op, problem)
-    view_MN = view_of(x_MN.view(-1), offset).view(701, n)
+    view_MN = view_of(x_MN.view(-1), offset).view(m, n)
     text = text_of(kernel)
     assert before in text
     wrong = []

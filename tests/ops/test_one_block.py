@@ -223,7 +223,7 @@ def output_for_one_size(
 KNOWN_SIZES: dict[str, tuple[dict[str, int], ...]] = {
     "sum": tuple({"n": n} for n in (1, 2, 3, 5, 15, 14, 16, 16, 33, 250, 577, 1970, 8681)),
     "mean": tuple({"n": n} for n in (3, 949)),
-    "cumsum": tuple({"n": n} for n in (1, 2, 7, 9, 15, 14, 16, 16, 20, 128, 257, 949, 2041)),
+    "cumsum": tuple({"n": n} for n in (1, 2, 7, 9, 15, 14, 16, 16, 20, 128, 257, 949, 2041, 545, 514, 903, 1023, 511)),
     "row_sum": tuple(
         {"m": m, "n": n}
         for m, n in (
@@ -285,10 +285,10 @@ MISTAKES_FOR_ONE_SIZE = {
     ("few of cumsum", "the last elements are left out"): ("to[WHOLE * WIDTH + e] = v", "to[WHOLE * WIDTH] = v"),
     ("few of cumsum", "the sum of the first vector is left out"): ("v == 0 ? upto : base + upto);", "upto);"),
     ("few of cumsum", "all vectors begin with the sum of none"): ("base = v == 0 ? upto : base + upto", "base = 0.0f"),
-    ("cumsum", "the last elements are left out"): (
-        "if (first + e < SIZE) {\n                out",
-        "if (first + e + 1 < SIZE) {\n                out",
-    ),
+    ("cumsum", "the last elements are left out"): ("thread == WHOLE", "thread == WHOLE + 1"),
+    ("cumsum", "the last element is stored in place of an earlier one"): ("(to + FIRST) =", "(to) ="),
+    ("cumsum", "the last element is loaded from the place of an earlier one"): ("(from + FIRST);", "(from);"),
+    ("cumsum", "the last elements are not added up"): ("base += to_float(after", "base = base + 0.0f * to_float(after"),
     ("cumsum", "the sum of the warp before is left out"): ("w < warp", "w + 1 < warp"),
     ("cumsum", "the sum of the lane before is left out"): ("base += lane > 0", "base += lane > 1"),
     ("cumsum", "threads do not wait for the sums of warps"): ("        __syncthreads();\n", ""),

@@ -12,7 +12,7 @@ from rows_on_processor import text_of
 from torch import Tensor
 
 from kernelviz.ops.kernels import nvrtc
-from kernelviz.ops.rope import cuda
+from kernelviz.ops.rope import cuda, staged
 from kernelviz.ops.rope.reference import rotated
 
 pytestmark = needs_compiler
@@ -33,12 +33,13 @@ SHAPES = (
 @dataclass(frozen=True)
 class Way:
     """How the kernel is launched: by tokens, or with one vector a thread of that width, and an index of 32 or 64 bits;
-    `whole_heads`: with both halves of a head in one access."""
+    `whole_heads`: with both halves of a head in one access; `tokens`: with the heads of so many tokens in shared memory."""
 
     width: int | None = None
     index: str = "unsigned"
     heads_a_thread: int = 2
     whole_heads: bool = False
+    tokens: int = 0
 
 
 def integers(*shape: int, dtype: torch.dtype) -> Tensor:
@@ -77,7 +78,13 @@ def error_of(
         for table, start, values in zip(tables, starts, (cos_TP, sin_TP), strict=True)
     ]
     arguments: list[Tensor | int] = [*inputs, *aligned, *(output.matrix for output in outputs)]
-    if way.width is None:
+    source = staged.SOURCE if way.tokens else cuda.SOURCE
+    if way.tokens:
+        kernel, index = "rope_staged", "unsigned"
+        grid = Grid(blocks=-(-t // way.tokens), threads=staged.THREADS)
+        constants |= {"TOKENS": way.tokens}
+        arguments.append(t)
+    elif way.width is None:
         kernel, blocks = "rope_vec16", cuda.token_blocks(hq + hk, p // width, way.heads_a_thread)
         grid = Grid(blocks=t * blocks.blocks, threads=blocks.threads)
         constants |= {"HEADS_A_THREAD": way.heads_a_thread, "CHUNKS": blocks.blocks, "BLOCK_THREADS": blocks.threads}
@@ -89,9 +96,9 @@ def error_of(
         arguments.append(flat.count)
     defines = {"ELEMENT": nvrtc.element_type(dtype), "INDEX": index}
     defines |= {name: str(value) for name, value in constants.items()}
-    text = text_of(cuda.SOURCE)
+    text = text_of(source)
     assert change[0] in text
-    program = emulator.program(cuda.SOURCE, kernel, defines, text=text.replace(*change) if change[0] else text)
+    program = emulator.program(source, kernel, defines, text=text.replace(*change) if change[0] else text)
     if error := program.run(arguments, grid, mode):
         return error
     if not all(output.guard_is_unchanged() for output in outputs):
@@ -115,6 +122,50 @@ def test_pairs_are_rotated(shape: tuple[int, int, int, int], dtype: str, in_plac
         for mode in MODES:
             error = error_of(emulator, shape, DTYPES[dtype], way, mode, back=number % 2 == 1, in_place=in_place)
             assert error == "", (way, mode)
+
+
+STAGED_SHAPES = ((1, 1, 1, 1), (17, 3, 1, 5), (9, 2, 3, 11), (33, 5, 4, 33), (40, 1, 1, 3), (12, 1, 2, 22))
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", STAGED_SHAPES, ids=str)
+def test_pairs_are_rotated_in_shared_memory(
+    shape: tuple[int, int, int, int], dtype: str, in_place: bool, emulator: Emulator
+) -> None:
+    _, hq, hk, p = shape
+    tile = staged.staged(10**6, hq, hk, p, DTYPES[dtype].itemsize, 1)
+    whole_vectors = 16 // DTYPES[dtype].itemsize
+    for number, tokens in enumerate(
+        (whole_vectors, 2 * whole_vectors, min(tile.tokens, 24) if tile else whole_vectors)
+    ):
+        for mode in MODES:
+            way = Way(tokens=tokens)
+            error = error_of(emulator, shape, DTYPES[dtype], way, mode, back=number % 2 == 1, in_place=in_place)
+            assert error == "", (way, mode)
+
+
+STAGED_MISTAKES = {
+    "the last elements are not read": (
+        "staged[last] = reinterpret_cast<const ELEMENT&>(after)",
+        "staged[last] = staged[0]",
+    ),
+    "the last elements are not written": ("to[last] = staged[last]", "to[0] = staged[0]"),
+    "the table of another token": ("angle = token * PAIRS + i - head * PAIRS", "angle = i - head * PAIRS"),
+    "the halves are next to each other": ("right = left + PAIRS", "right = left + 1"),
+    "threads do not wait for the elements of others": ("    __syncthreads();\n    rotate<HQ>", "    rotate<HQ>"),
+    "threads do not wait for the pairs of others": ("    __syncthreads();\n    store<", "    store<"),
+    "the sine is not negated": ("SIGN * number(sine[e])", "number(sine[e])"),
+    "the last token is left out": ("(int)(tokens - first) : TOKENS", "(int)(tokens - first) - 1 : TOKENS"),
+    "all blocks have the first tokens": ("(long long)blockIdx.x * TOKENS", "0"),
+}
+
+
+@pytest.mark.parametrize("mistake", STAGED_MISTAKES)
+def test_a_mistake_in_shared_memory_is_noticed(mistake: str, emulator: Emulator) -> None:
+    way, change = Way(tokens=8), STAGED_MISTAKES[mistake]
+    errors = [error_of(emulator, (21, 5, 2, 33), torch.bfloat16, way, mode, change, back=True) for mode in MODES]
+    assert any(errors)
 
 
 FLAT, TOKENS = Way(width=2), Way()

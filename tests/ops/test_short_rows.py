@@ -77,6 +77,62 @@ def test_vectors_are_counted_in_64_bits(emulator: Emulator) -> None:
         assert torch.equal(out_TD, x_VD[ids_T])
 
 
+def copied_by_pairs(
+    emulator: Emulator,
+    x_VD: Tensor,
+    ids_T: Tensor,
+    mode: Mode,
+    change: tuple[str, str] = ("", ""),
+    *,
+    wide: bool = False,
+) -> tuple[Tensor, str]:
+    """The same for rows of one vector, whose ids are read in pairs."""
+    (v, d), (t,), width = x_VD.shape, ids_T.shape, vector_bytes(x_VD)
+    tile = short_rows.ShortRows(1, short_rows.UNROLL, t, wide=wide, pairs=True)
+    assert v > 1
+    out = Output(t, d, x_VD.dtype)
+    text = short_rows.SOURCE.read_text()
+    assert change[0] in text
+    text = text.replace(*change).replace("__ldg(x + ", "checked(x + ")
+    program = emulator.program(short_rows.SOURCE, tile.kernel, tile.defines(width), text=CHECKED + text)
+    grid = Grid(blocks=tile.blocks, threads=tile.threads)
+    error = program.run([x_VD, ids_T, out.matrix, tile.argument.value], grid, mode, readable=(x_VD, x_VD))
+    return out.matrix.clone(), error or ("" if out.guard_is_unchanged() else "it wrote outside of the output")
+
+
+@pytest.mark.parametrize(("dtype", "d"), [(torch.bfloat16, 1), (torch.bfloat16, 2), (torch.float32, 2)], ids=str)
+def test_ids_are_read_in_pairs(emulator: Emulator, dtype: torch.dtype, d: int) -> None:
+    for t in (1, 2, 511, 1024, 3077):
+        ids_T = torch.randint(9, (t,))
+        ids_T[-1] = 8
+        x_VD = view_of(torch.randn(9 * d).to(dtype), 0).view(9, d)
+        for mode, wide in zip(MODES, (False, True), strict=True):
+            out_TD, error = copied_by_pairs(emulator, x_VD, ids_T, mode, wide=wide)
+            assert error == ""
+            assert torch.equal(out_TD, x_VD[ids_T]), t
+
+
+PAIR_MISTAKES = {
+    "the last id of an odd number is left out": ("total % 2 > 0", "false"),
+    "both of a pair are the first one": ("id_of(both[k].z, both[k].w)", "id_of(both[k].x, both[k].y)"),
+    "the second pairs are the first ones": ("uint4*>(ids) + at)", "uint4*>(ids) + first)"),
+    "the last pair is left out": ("if (at < pairs) {", "if (at + 1 < pairs) {"),
+    "a pair too many": ("if (at < pairs) {", "if (at <= pairs) {"),
+}
+
+
+@pytest.mark.parametrize("mistake", PAIR_MISTAKES)
+def test_a_mistake_with_pairs_is_found(mistake: str, emulator: Emulator) -> None:
+    x_VD = view_of(torch.randn(9 * 2).bfloat16(), 0).view(9, 2)
+    ids_T = torch.randint(9, (3077,))
+    ids_T[-1], ids_T[0], ids_T[512:514] = 8, 1, torch.tensor([2, 3])
+    right = []
+    for mode in MODES:
+        out_TD, error = copied_by_pairs(emulator, x_VD, ids_T, mode, PAIR_MISTAKES[mistake])
+        right.append(not error and torch.equal(out_TD, x_VD[ids_T]))
+    assert not all(right)
+
+
 MISTAKES = {
     "all vectors of a row are its first one": ("at % VECTORS)", "0)"),
     "the id of the next vector is taken": ("__ldg(ids + at / VECTORS)", "ids[(at + 1) / VECTORS % 6001]"),

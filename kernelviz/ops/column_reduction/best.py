@@ -15,8 +15,8 @@ in strips: 32,768 rows of 128 bf16 8.56 and 7.21, 38,331 of 144 fp32 12.1 and 10
 PERIODIC_BYTES = 2**25
 """Of rows that begin within vectors, from which these sums are a small part. H200: 184,880 rows of 163 fp16 take 21.0 us with
 periodic blocks and 21.6 in strips, 837,401 of 170 bf16 69.8 and 76.2."""
-CLUSTER_BYTES = 256 * 1024
-"""Of a matrix that one cluster adds up."""
+CLUSTER_BYTES = 512 * 1024
+"""Of a matrix that one cluster adds up (`periodic_cluster`)."""
 ROWS_OF_WIDE = 64
 """With more rows, it costs time that one SM may have a block more than another: each block has all rows of its columns."""
 WIDE_BLOCKS = 2
@@ -57,7 +57,7 @@ def strip_is_half_full(problem: Problem) -> bool:
 def columns(problem: Problem, card: Card) -> tuple[str, ...]:
     """One pass for up to 8 rows, 64 wide ones, and up to 32 rows of 2^14 elements in all or of up to 2^16 columns without 8-byte
     vectors; strips of all rows, if these are whole vectors of 8 bytes and have at least 64, for up to 1 MiB, or 16 MiB of at most
-    512 rows; up to 256 columns one cluster for at most 256 KiB; the matrix as one vector for up to 64 columns that leave strips
+    512 rows; up to 256 columns one cluster for at most 512 KiB; the matrix as one vector for up to 64 columns that leave strips
     more than half empty, except for 4 MiB of rows of 64 bytes, and for 65 to 256 columns that are not whole 16-byte vectors and
     32 MiB; else parts of the rows.
 

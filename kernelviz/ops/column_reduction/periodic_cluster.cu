@@ -9,13 +9,15 @@
 #include "skinny.cuh"
 
 // SIZE: elements of N columns. SHIFT: elements by which the matrix starts behind a multiple of 16 bytes. CLUSTER blocks of THREADS, with
-// BLOCK_VECTORS 16-byte vectors each, a multiple of N elements: so each block's part starts with the same column.
+// PARTS times BLOCK_VECTORS 16-byte vectors each, a multiple of N elements: so each part starts with the same column. All parts of a block are
+// loaded at once, and pass through shared memory one after the other.
 #ifndef SIZE
 #define SIZE 8
 #define N 1
 #define SHIFT 0
 #define CLUSTER 1
 #define THREADS 32
+#define PARTS 1
 #define BLOCK_VECTORS 1
 #endif
 constexpr int WIDTH = 16 / sizeof(ELEMENT), BLOCK_ELEMENTS = BLOCK_VECTORS * WIDTH;
@@ -74,41 +76,49 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) __cluster_dims__(CLUSTE
         block_has_started();
     }
     const int t = threadIdx.x, block = CLUSTER > 1 ? block_in_cluster() : 0;
-    const uint4* vectors = reinterpret_cast<const uint4*>(x - SHIFT) + block * BLOCK_VECTORS;
-    uint4 bits[VECTORS];
+    const int first = block * PARTS * BLOCK_VECTORS + t;
+    const uint4* vectors = reinterpret_cast<const uint4*>(x - SHIFT) + first;
+    uint4 bits[PARTS * VECTORS];
 #pragma unroll
-    for (int v = 0; v < VECTORS; ++v) {
-        const int vector = block * BLOCK_VECTORS + v * THREADS + t;
-        const bool whole = (ALL_LOAD || v * THREADS + t < BLOCK_VECTORS) && (FIRST_WHOLE == 0 || vector > 0) && vector < END_WHOLE;
-        bits[v] = whole ? __ldg(vectors + v * THREADS + t) : uint4{};
+    for (int v = 0; v < PARTS * VECTORS; ++v) {
+        const int of_part = v % VECTORS * THREADS, at = v / VECTORS * BLOCK_VECTORS + of_part, vector = first + at;
+        const bool whole = (ALL_LOAD || of_part + t < BLOCK_VECTORS) && (FIRST_WHOLE == 0 || vector > 0) && vector < END_WHOLE;
+        bits[v] = whole ? __ldg(vectors + at) : uint4{};
     }
     // The vectors that lie within the matrix in part, an element a thread.
-    constexpr int TAIL_BLOCK = END_WHOLE / BLOCK_VECTORS;
-    const bool edge = (SHIFT > 0 && t < WIDTH && block == 0) || (TAIL && t >= WIDTH && t < 2 * WIDTH && block == TAIL_BLOCK);
+    constexpr int TAIL_PART = END_WHOLE / BLOCK_VECTORS;
+    const bool edge =
+        (SHIFT > 0 && t < WIDTH && block == 0) || (TAIL && t >= WIDTH && t < 2 * WIDTH && block == TAIL_PART / PARTS);
     const int place = t < WIDTH ? t : END_WHOLE * WIDTH + t - WIDTH;
     ELEMENT element = static_cast<ELEMENT>(0.0f);
     if (edge && place >= SHIFT && place < SHIFT + SIZE) {
         element = __ldg(x + (place - SHIFT));
     }
     loads_first(bits);
-#pragma unroll
-    for (int v = 0; v < VECTORS; ++v) {
-        const int vector = block * BLOCK_VECTORS + v * THREADS + t;
-        if ((ALL_LOAD || v * THREADS + t < BLOCK_VECTORS) && (FIRST_WHOLE == 0 || vector > 0) && !(TAIL && vector == END_WHOLE)) {
-            reinterpret_cast<uint4*>(elements)[v * THREADS + t] = bits[v];
-        }
-    }
-    if (edge) {
-        elements[place - (t < WIDTH ? 0 : TAIL_BLOCK * BLOCK_ELEMENTS)] = element;
-    }
-    __syncthreads();
     float sum = 0.0f;
-    if (ACTIVE == THREADS || t < ACTIVE) {
+#pragma unroll
+    for (int part = 0; part < PARTS; ++part) {
+#pragma unroll
+        for (int v = 0; v < VECTORS; ++v) {
+            const int vector = first + part * BLOCK_VECTORS + v * THREADS;
+            if ((ALL_LOAD || v * THREADS + t < BLOCK_VECTORS) && (FIRST_WHOLE == 0 || vector > 0) && !(TAIL && vector == END_WHOLE)) {
+                reinterpret_cast<uint4*>(elements)[v * THREADS + t] = bits[part * VECTORS + v];
+            }
+        }
+        if (edge && part == (t < WIDTH ? 0 : TAIL_PART % PARTS)) {
+            elements[place - (t < WIDTH ? 0 : TAIL_PART * BLOCK_ELEMENTS)] = element;
+        }
+        __syncthreads();
+        if (ACTIVE == THREADS || t < ACTIVE) {
 #pragma unroll(unrolled(ROUNDS))
-        for (int r = 0; r < ROUNDS; ++r) {
-            const int i = r * ACTIVE + t;
-            const bool there = BLOCK_ELEMENTS % ACTIVE == 0 || r + 1 < ROUNDS || i < BLOCK_ELEMENTS;
-            sum += there ? static_cast<float>(elements[i]) : 0.0f;
+            for (int r = 0; r < ROUNDS; ++r) {
+                const int i = r * ACTIVE + t;
+                const bool there = BLOCK_ELEMENTS % ACTIVE == 0 || r + 1 < ROUNDS || i < BLOCK_ELEMENTS;
+                sum += there ? static_cast<float>(elements[i]) : 0.0f;
+            }
+        }
+        if (part + 1 < PARTS) {
+            __syncthreads();  // before the next part is stored
         }
     }
     if constexpr (BY_LANES) {

@@ -103,7 +103,7 @@ def cuda_periodic(x_MN: Tensor) -> Launch:
     largest={"n": PERIODIC_MOST},
 )
 def cuda_cluster(x_MN: Tensor) -> Launch:
-    """CUDA C++, as cuda_periodic, but matrices up to 256 KiB by one cluster: blocks exchange sums by shared memory."""
+    """CUDA C++, as cuda_periodic, but matrices up to 512 KiB by one cluster: blocks exchange sums by shared memory."""
     from kernelviz.ops.column_reduction import vectors as kernels
 
     return kernels.bind_cluster(x_MN)

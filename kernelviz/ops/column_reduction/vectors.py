@@ -359,7 +359,7 @@ def bind_strips(x_MN: Tensor) -> Launch:
 
 
 def bind_cluster(x_MN: Tensor) -> Launch:
-    """The matrix as one vector, up to 256 KiB of at most 256 columns by one cluster; larger ones as `bind_periodic`."""
+    """The matrix as one vector, up to 512 KiB of at most 256 columns by one cluster; larger ones as `bind_periodic`."""
     m, n, shift = _shape(x_MN)
     cluster = periodic_cluster(m, n, x_MN.element_size(), shift)
     return bind_periodic(x_MN) if cluster is None else bind_periodic_cluster(x_MN, cluster, shift)

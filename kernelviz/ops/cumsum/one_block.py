@@ -26,7 +26,7 @@ KNOWN_SIZE_THREADS = 512
 SERIAL = 16
 """Elements up to which one thread has all: an estimate. H200, 16 of fp32: 1.12 us by the lanes of a warp, 1.05 by inductor's
 kernel; the sum of as many takes 0.96 by one thread."""
-THREADS_OF_ELEMENTS, ADJACENT = 256, 4
+THREADS_OF_ELEMENTS, THREADS_OF_VECTORS, ADJACENT = 256, 128, 4
 MOST_VECTORS = 4
 """16-byte vectors of a thread: a tile of 64 KiB, whose vectors and sums fit into 64 registers a thread."""
 
@@ -47,19 +47,20 @@ def known_size(n: int, itemsize_bytes: int) -> int | None:
     """Adjacent elements of a thread of the kernel that is compiled for n elements; None where 16 bytes for each of 512 threads
     are not enough.
 
-    Up to 256 threads have one element, and more elements are shared by at most 256 threads with at least four, while 16 bytes
+    Up to 256 threads have one element, and more elements are shared by at most 128 threads with at least four, while 16 bytes
     each are enough: a thread adds up the sums of all warps before its own (H200, fp16, 1000 elements: 1.35 us with four
-    elements, 1.90 with one; fp32, 262 and 272 elements: 1.18 and 1.31 with two, 1.11 and 1.23 in torch.compile, which has four).
+    elements, 1.90 with one; fp32, 262 and 272 elements: 1.18 and 1.31 with two, 1.11 and 1.23 in torch.compile, which has four
+    warps at these sizes). That 16 bits take eight from 513 elements on is an estimate.
 
-    >>> [known_size(n, 2) for n in (1, 256, 257, 1000, 4096, 4097)], known_size(1000, 4)
-    ([1, 1, 4, 4, 8, None], 4)
+    >>> [known_size(n, 2) for n in (1, 256, 257, 512, 1000, 4096, 4097)], known_size(1000, 4)
+    ([1, 1, 4, 4, 8, 8, None], 4)
     """
     most = VEC16_BYTES // itemsize_bytes
     if n > most * KNOWN_SIZE_THREADS:
         return None
     if n <= THREADS_OF_ELEMENTS:
         return 1
-    return min(most, max(ADJACENT, 1 << (-(-n // THREADS_OF_ELEMENTS) - 1).bit_length()))
+    return min(most, max(ADJACENT, 1 << (-(-n // THREADS_OF_VECTORS) - 1).bit_length()))
 
 
 def kernel_and_threads(n: int, of_thread: int) -> tuple[str, int]:

@@ -27,10 +27,14 @@ ONE_VECTOR, ONE_VEC16 = 2 * THREADS * UNROLL, 8 * 2048
 """An SM, below which a thread has one vector, and one of 16 bytes. H200: 5,796 rows of 159 16-byte vectors take 8.90 us with four
 a thread and divisions, 8.38 with one by a block a row; 426,322 rows of two take 13.86 us with two a thread, and 13.44 in
 torch.compile, which has one; 32 rows of 512 KiB take 8.80 with one and 8.75 in torch.compile."""
-MANY_VEC16 = 2**23
-"""16-byte vectors of a table of one row, from which a thread has one, too, since it waits for no id. H200: one row of 185 MB
-takes 84.5 us so and 85.2 in torch.compile; a copy of 206 MB takes 101.6 us with four a thread and 93.2 with one, of 34 MB 15.4
-and 15.7."""
+MANY_VEC16 = 2**22
+"""16-byte vectors of a table of one row, or of no fewer rows than there are ids, from which a thread has one, too: it waits for
+no id, or memory is read as fast as it is written, so that few bytes of a multiprocessor are enough. H200: one row of 185 MB takes
+84.5 us so and 85.2 in torch.compile; a copy of 206 MB takes 101.6 us with four a thread and 93.2 with one, of 34 MB 15.4 and
+15.7; 4 rows of 33.6 MB take 63.1 with two, and 60.9 in torch.compile, which has one. The limit is an estimate."""
+PAIRS, MANY_PAIRS = 2, 2048
+"""Pairs of a thread where rows are one vector of less than 16 bytes, and threads an SM that must have as many. H200: 35.6 million
+rows of 4 bytes take 100.6 us with two ids a thread and 95.8 in torch.compile, 44.3 million 125.6 and 119.6."""
 WARP, SMALL_THREADS, MANY_VECTORS = 32, 128, 2**17
 """Of a block whose threads have one vector each: few for few vectors, so that they reach many SMs."""
 MOST_COUNTED = 2**32
@@ -48,10 +52,14 @@ class ShortRows:
     """Whether the table has one row, which each id names."""
     wide: bool = False
     """Whether 32 bits are too few to count all vectors."""
+    pairs: bool = False
+    """Whether a row is one vector, of which a thread has two pairs."""
 
     @property
     def kernel(self) -> str:
         """The kernel's name."""
+        if self.pairs:
+            return "gather_pairs"
         return "gather_one_vector" if self.unroll == 1 else "gather_short_rows"
 
     @property
@@ -68,7 +76,7 @@ class ShortRows:
     @property
     def blocks(self) -> int:
         """Blocks of that many threads."""
-        return -(-self.total // (self.threads * self.unroll))
+        return -(-self.total // (self.threads * (2 * PAIRS if self.pairs else self.unroll)))
 
     @property
     def argument(self) -> Any:
@@ -88,25 +96,30 @@ class ShortRows:
         return {"VECTOR": VECTOR_TYPES[width_bytes]} | {name: str(number) for name, number in numbers.items()}
 
 
-def short_rows(v: int, t: int, vectors: int, count: int, width_bytes: int) -> ShortRows:
+def short_rows(v: int, t: int, vectors: int, count: int, width_bytes: int, *, ids_aligned: bool = True) -> ShortRows:
     """Vectors of a thread for t rows of so many vectors out of v, on a GPU of `count` SMs.
 
+    `ids_aligned`: whether the ids start on a multiple of 16 bytes, as pairs of them need.
+
     One vector a thread where there would be fewer than two blocks an SM; of 16-byte vectors, where all run in a few waves, and of
-    very many of a table of one row.
+    very many of a table of one row or of no fewer rows than ids.
 
     >>> short_rows(4680, 2585616, 3, 132, 16), short_rows(39350, 1366, 3, 132, 16)
-    (ShortRows(vectors=3, unroll=2, total=7756848, one_row=False, wide=False), \
-ShortRows(vectors=3, unroll=1, total=4098, one_row=False, wide=False))
-    >>> short_rows(2**32, 100, 2, 132, 8).wide, short_rows(131072, 8192, 512, 132, 16).unroll
+    (ShortRows(vectors=3, unroll=2, total=7756848, one_row=False, wide=False, pairs=False), \
+ShortRows(vectors=3, unroll=1, total=4098, one_row=False, wide=False, pairs=False))
+    >>> [(tile.kernel, tile.blocks) for tile in (short_rows(7, t, 1, 132, 4) for t in (2**20, 35_614_161))]
+    [('gather_short_rows', 2048), ('gather_pairs', 34780)]
+    >>> short_rows(2**32, 100, 2, 132, 8).wide, short_rows(131072, 8192, 511, 132, 16).unroll
     (True, 2)
-    >>> [short_rows(v, v, 2**23, 132, 16).unroll for v in (1, 2)]
-    [1, 2]
+    >>> [short_rows(v, t, 2**23, 132, 16).unroll for v, t in ((1, 2), (2, 2), (2, 3))]
+    [1, 1, 2]
     """
     total, is_vec16 = t * vectors, width_bytes == VEC16_BYTES
     few = total < count * (ONE_VEC16 if is_vec16 else ONE_VECTOR)
-    one = few or (v == 1 and is_vec16 and total >= MANY_VEC16)
-    wide = max(v * vectors, total + THREADS * UNROLL) > MOST_COUNTED
-    return ShortRows(vectors, 1 if one else UNROLL, total, v == 1, wide)
+    one = few or ((v == 1 or t <= v) and is_vec16 and total >= MANY_VEC16)
+    wide = max(v * vectors, total + THREADS * 2 * PAIRS) > MOST_COUNTED
+    pairs = vectors == 1 and not is_vec16 and v > 1 and ids_aligned and total >= 2 * PAIRS * MANY_PAIRS * count
+    return ShortRows(vectors, 1 if one else UNROLL, total, v == 1, wide, pairs)
 
 
 def bind_short_rows(x_VD: Tensor, ids_T: Tensor) -> Launch:
@@ -120,7 +133,7 @@ def bind_short_rows(x_VD: Tensor, ids_T: Tensor) -> Launch:
     assembled = assembled_rows(v, t, vectors, width, count, aligned=aligned(x_VD))
     if assembled is not None:
         return bind_assembled(x_VD, ids_T, assembled)
-    tile = short_rows(v, t, vectors, count, width)
+    tile = short_rows(v, t, vectors, count, width, ids_aligned=aligned(ids_T))
     out_TD = torch.empty((t, d), dtype=x_VD.dtype, device=x_VD.device)
     kernel = nvrtc.kernel(SOURCE, tile.kernel, tile.defines(width))
     pointers, argument = (x_VD.data_ptr(), ids_T.data_ptr(), out_TD.data_ptr()), tile.argument

@@ -7,7 +7,8 @@ from kernelviz.ops.catalog.best import Card, whole_vectors
 
 FEW_OF_ROWS, SOME_OF_ROWS = 2**13, 2**20
 """H200: 32 rows of 57 fp32 take 1.27 us in 6 steps in CUDA C++ and 1.39 in Triton for the sizes, 5 rows of 88,258 fp16 in 3
-steps 3.54 and 2.23, 1,316,525 rows of one bf16 in 5 steps 4.73 and 6.45."""
+steps 3.54 and 2.23, 1,316,525 rows of one bf16 in 5 steps 4.73 and 6.45, when they did not yet have the kernel of one number a
+step."""
 FEW_STEPS, MOST_STEPS = 2, 16
 """H200: 49 rows of 143 fp16 take 1.39 us in 2 steps in CUDA C++ and 1.30 in torch.compile. More than 16 steps are no kernel
 for the sizes."""
@@ -48,7 +49,7 @@ def chain(problem: Problem, card: Card) -> tuple[str, ...]:
     vectors = whole_vectors(problem, "n")
     if k <= MOST_STEPS and m * n <= SOME_OF_ROWS:
         if k <= FEW_STEPS or (m * n > FEW_OF_ROWS and not vectors):
-            return ("triton_known_size", "cuda_fused")
+            return ("triton_known_size", "cuda_fused", *(("cuda_fused_packed",) if half else ()))
         return (
             ("cuda_fused_packed", "cuda_fused", "triton_fused")
             if half and n % 2 == 0

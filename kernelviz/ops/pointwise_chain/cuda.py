@@ -122,8 +122,10 @@ def _launch(x: Tensor, enqueue: Enqueue, k: int, stepwise: bool) -> Launch:
 
 
 def _rows(x_MN: Tensor, s_KN: Tensor, b_KN: Tensor, packed: bool, steps: int) -> Enqueue:
-    """`steps`: of a kernel."""
+    """`steps`: of a kernel. Rows of one element have one number a step."""
     m, n = x_MN.shape
+    if n == 1:
+        return _scalars(x_MN, s_KN, b_KN, packed, steps)
     size, rows = x_MN.element_size(), vectors_a_thread(steps)
     s, b = s_KN.data_ptr(), b_KN.data_ptr()
     if x_MN.data_ptr() % 16 or s % 16 or b % 16 or n > LONGEST_ROW:

@@ -14,33 +14,29 @@ FEW_TOKENS, SHORT_TOKEN_BYTES = 16, 640
 """Tokens, and bytes of one half of all heads of a token, up to which CUDA C++ has several tokens a block. H200: 9 tokens of 5
 heads of 8 fp32 take 0.85 us in Triton and 0.95 in CUDA C++, 1680 of 16 heads of 32 fp16 2.41 and 2.09, 1164 of 24 heads of 16
 fp32 2.11 and 2.28."""
-MANY_TOKENS, MANY_PAIRS, SOME_PAIRS = 2**13, 2**20, 256
+MANY_TOKENS = 2**13
 """H200: 6528 tokens of 16 heads of 48 fp16 take 6.14 and 6.06, 8808 of 10 heads of 84 fp32 19.3 and 15.5."""
 
 
 def rope(problem: Problem, card: Card) -> tuple[str, ...]:
     """A program of Triton a token for at most 16 tokens, and for at most 2^13 whose heads have halves of together more than 640
-    bytes, if the pairs, as powers of two, are at most 512, and for more than 2^20 pairs of 16-bit numbers, at least 256 a token,
-    in halves of an odd length; else the CUDA C++ that leaves the inputs as they are.
+    bytes, if the pairs, as powers of two, are at most 512; else the CUDA C++ that leaves the inputs as they are.
 
-    CUDA C++ has 2 bytes a thread of a half of an odd length. H200: 33,391 tokens of 60 heads of 30 fp16 take 101 us in Triton
-    and 117 in CUDA C++.
+    That many heads whose halves are narrow vectors are read faster as pieces of shared memory is an estimate. H200: 33,391 tokens
+    of 60 heads of 30 fp16 took 101 us in Triton and 117 in CUDA C++ with 2 bytes a thread of each half.
 
     >>> from kernelviz.ops.catalog.best import H200
     >>> shapes = ((16384, 40, 64), (16384, 40, 15), (2, 3, 3), (1000, 3, 3), (1000, 2, 100))
     >>> problems = [Problem(op="rope", sizes={"t": t, "hq": h, "hk": 2, "p": p}, dtype="bf16") for t, h, p in shapes]
     >>> [rope(problem, H200)[0] for problem in problems]
-    ['cuda_vec16', 'triton_token', 'triton_token', 'cuda_vec16', 'triton_token']
+    ['cuda_vec16', 'cuda_vec16', 'triton_token', 'cuda_vec16', 'triton_token']
     """
     t, hq, hk, p = (problem.sizes[axis] for axis in ("t", "hq", "hk", "p"))
     of_token = (hq + hk) * p
     in_program = (_power_of_two(hq) + _power_of_two(hk)) * _power_of_two(p)
     long_tokens = of_token * dtype_named(problem.dtype).itemsize_bytes > SHORT_TOKEN_BYTES
     some_tokens = t <= FEW_TOKENS or (long_tokens and t <= MANY_TOKENS)
-    odd = problem.dtype != "fp32" and p % 2 == 1
-    if (in_program <= MOST_IN_A_PROGRAM and some_tokens) or (
-        odd and t * of_token > MANY_PAIRS and of_token >= SOME_PAIRS
-    ):
+    if in_program <= MOST_IN_A_PROGRAM and some_tokens:
         return ("triton_token", "cuda_vec16")
     return ("cuda_vec16", "triton_token")
 

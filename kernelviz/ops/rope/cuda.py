@@ -12,6 +12,8 @@ from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels import nvrtc
 from kernelviz.ops.kernels.gpu import multiprocessors
 from kernelviz.ops.kernels.layout import require_contiguous
+from kernelviz.ops.kernels.vec16 import VEC16_BYTES
+from kernelviz.ops.rope import staged
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -136,10 +138,11 @@ def bind_vec16(
     names: tuple[str, str] = ("q_TH2P", "k_TH2P"),
     heads_a_thread: int | None = None,
 ) -> Launch:
-    """16-byte vectors of both halves, several heads a thread; or one vector of each half a thread.
+    """16-byte vectors of both halves, several heads a thread; or one vector of each half a thread; or heads in shared memory.
 
-    The latter is for short tokens, for few elements, where vectors are as narrow as leaves few threads, and for halves that
-    are not whole vectors, are too long or do not start on 16 bytes.
+    One vector a thread is for short tokens, for few elements, where vectors are as narrow as leaves few threads, and for halves
+    that are not whole vectors, are too long or do not start on 16 bytes; shared memory for many heads of halves that are only
+    whole vectors of 2 or 4 bytes.
 
     With `in_place` the results are the inputs. `back`: the backward pass. Raises BadField for tensors that are not
     contiguous.
@@ -152,10 +155,21 @@ def bind_vec16(
     t, hq, _, p = q_TH2P.shape
     heads = hq + k_TH2P.shape[1]
     pointers = tuple(x.data_ptr() for x in (*inputs, *outputs))
+    constants = {"SIGN": -1 if back else 1, "HQ": hq, "HK": heads - hq, "PAIRS": p}
+    defines = {"ELEMENT": nvrtc.element_type(q_TH2P.dtype)} | {name: str(value) for name, value in constants.items()}
+    tile = staged.staged(t, hq, heads - hq, p, q_TH2P.element_size(), multiprocessors(q_TH2P.device))
+    if tile and math.gcd(VEC16_BYTES, *pointers[:2], *pointers[4:]) == VEC16_BYTES:
+        block = {"TOKENS": str(tile.tokens)}
+        staging = nvrtc.kernel(staged.SOURCE, "rope_staged", defines | block)
+
+        def launch_staged() -> tuple[Tensor, Tensor]:
+            nvrtc.launch(staging, tile.blocks, staged.THREADS, *pointers, ctypes.c_longlong(t))
+            return outputs
+
+        return launch_staged
     flat = flat_for(t * heads * p, p, q_TH2P.element_size(), math.gcd(16, *pointers), heads)
     width = flat.width if flat else 16 // q_TH2P.element_size()
-    constants = {"SIGN": -1 if back else 1, "HQ": hq, "HK": heads - hq, "PAIRS": p, "UNIT": width}
-    defines = {"ELEMENT": nvrtc.element_type(q_TH2P.dtype)} | {name: str(value) for name, value in constants.items()}
+    defines |= {"UNIT": str(width)}
     if flat:
         blocks, threads = flat.blocks, flat.threads
         kernel = nvrtc.kernel(SOURCE, "rope_flat", defines | flat.defines)

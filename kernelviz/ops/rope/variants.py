@@ -155,7 +155,8 @@ def _vec16_backward(q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, dq: Tensor, 
 def cuda_vec16(q_TH2P: Tensor, k_TH2P: Tensor, cos_TP: Tensor, sin_TP: Tensor) -> Launch:
     """CUDA C++, 16-byte vectors of both halves; a thread keeps its cosines and sines in registers for several heads.
 
-    Few elements have narrower vectors, one of each half a thread.
+    Few elements have narrower vectors, one of each half a thread; many heads of halves that are no wider vectors are rotated in
+    shared memory.
     """
     from kernelviz.ops.rope import cuda as kernels
 

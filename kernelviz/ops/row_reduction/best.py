@@ -64,7 +64,7 @@ def row_sum(problem: Problem, card: Card) -> tuple[str, ...]:
         second = "triton_block_per_row" if m <= card.multiprocessors else "cuda_slab_stages"
         return ("triton_known_size", second, "cuda_streamed")
     if slabs_of_rows(problem, card, longest_bytes=SLAB_ROW_BYTES):
-        return ("cuda_slab_stages", "cuda_slab", "cuda_streamed")
+        return ("cuda_slab_stages", "triton_known_size", "cuda_slab", "cuda_streamed")
     return ("cuda_streamed", "cuda_adaptive")
 
 

@@ -61,45 +61,43 @@ __device__ __forceinline__ void add_vector(Partial& partial, const Vec16<ELEMENT
     }
 }
 
-// The partial result of thread `lane` of LANES over x[first .. last). Rows start anywhere in a 16-byte vector, so the elements before
-// the first whole vector and after the last are processed one by one.
-template <int LANES> __device__ __forceinline__ Partial reduce_part(const ELEMENT* x, int first, int last, int lane) {
+// The partial result of thread `lane` of the `lanes` that share a row of n elements. Rows start anywhere in a 16-byte vector, so the elements
+// before the first whole vector and after the last are processed one by one. All threads of a row read neighbouring vectors at once.
+__device__ __forceinline__ Partial reduce_row(const ELEMENT* x, int n, int lane, int lanes) {
     Partial partial;
-    const int n = last - first;
-    const int before = (16 - reinterpret_cast<unsigned long long>(x + first) % 16) % 16 / sizeof(ELEMENT);
+    const int before = (16 - reinterpret_cast<unsigned long long>(x) % 16) % 16 / sizeof(ELEMENT);
     const int head = before < n ? before : n;
     const int count = (n - head) / WIDTH;
-    const int begin = first + head;
-    const Vec16<ELEMENT>* vectors = reinterpret_cast<const Vec16<ELEMENT>*>(x + begin);
+    const Vec16<ELEMENT>* vectors = reinterpret_cast<const Vec16<ELEMENT>*>(x + head);
     if (lane < head) {
-        partial.add(to_float(x[first + lane]), first + lane);
+        partial.add(to_float(x[lane]), lane);
     }
     int i = lane;
     Vec16<ELEMENT> vector[VECTORS];
-    for (; i + (VECTORS - 1) * LANES < count; i += VECTORS * LANES) {
+    for (; i + (VECTORS - 1) * lanes < count; i += VECTORS * lanes) {
 #pragma unroll
         for (int k = 0; k < VECTORS; ++k) {
-            vector[k] = load_streaming(vectors + i + k * LANES);
+            vector[k] = load_streaming(vectors + i + k * lanes);
         }
 #pragma unroll
         for (int k = 0; k < VECTORS; ++k) {
-            add_vector(partial, vector[k], begin + (i + k * LANES) * WIDTH);
+            add_vector(partial, vector[k], head + (i + k * lanes) * WIDTH);
         }
     }
 #pragma unroll
     for (int k = 0; k < VECTORS - 1; ++k) {
-        if (i + k * LANES < count) {
-            vector[k] = load_streaming(vectors + i + k * LANES);
+        if (i + k * lanes < count) {
+            vector[k] = load_streaming(vectors + i + k * lanes);
         }
     }
 #pragma unroll
     for (int k = 0; k < VECTORS - 1; ++k) {
-        if (i + k * LANES < count) {
-            add_vector(partial, vector[k], begin + (i + k * LANES) * WIDTH);
+        if (i + k * lanes < count) {
+            add_vector(partial, vector[k], head + (i + k * lanes) * WIDTH);
         }
     }
-    const int tail = begin + count * WIDTH + lane;
-    if (tail < last) {
+    const int tail = head + count * WIDTH + lane;
+    if (tail < n) {
         partial.add(to_float(x[tail]), tail);
     }
     return partial;
@@ -160,7 +158,7 @@ extern "C" __global__ void __launch_bounds__(256) row_per_warp(
     if (row >= m) {
         return;
     }
-    const Partial partial = over_warp(reduce_part<32>(x + row * n, 0, n, threadIdx.x % 32));
+    const Partial partial = over_warp(reduce_row(x + row * n, n, threadIdx.x % 32, 32));
     if (threadIdx.x % 32 == 0) {
         out[row] = partial.out();
     }
@@ -170,22 +168,21 @@ extern "C" __global__ void __launch_bounds__(256) row_per_warp(
 extern "C" __global__ void __launch_bounds__(THREADS) row_per_block(
     const ELEMENT* __restrict__ x, OUT* __restrict__ out, int m, int n) {
     const long long row = blockIdx.x;
-    const Partial partial = over_block(reduce_part<THREADS>(x + row * n, 0, n, threadIdx.x));
+    const Partial partial = over_block(reduce_row(x + row * n, n, threadIdx.x, THREADS));
     if (threadIdx.x == 0) {
         out[row] = partial.out();
     }
 }
 
-// 4. `splits` blocks a row, each with `part` of its elements. The last block of a row merges the partial results in the order of their
-// indices. `tickets` count the finished blocks of each row; the last block resets its row's to 0.
+// 4. `splits` blocks a row, which read it together from its beginning to its end: a GPU that reads a few rows at a few places has fewer pages of
+// memory open than one whose blocks each read a part of their own. The last block of a row merges the partial results. `tickets` count the
+// finished blocks of each row; the last block resets its row's to 0.
 extern "C" __global__ void __launch_bounds__(THREADS) row_split(
     const ELEMENT* __restrict__ x, float* __restrict__ values, int* __restrict__ indices, unsigned* __restrict__ tickets,
-    OUT* __restrict__ out, int n, int splits, int part) {
+    OUT* __restrict__ out, int n, int splits) {
     const long long row = blockIdx.x / splits;
     const int piece = blockIdx.x % splits;
-    const int first = piece * part;
-    const int last = n - first < part ? n : first + part;
-    Partial partial = over_block(reduce_part<THREADS>(x + row * n, first, last, threadIdx.x));
+    Partial partial = over_block(reduce_row(x + row * n, n, piece * THREADS + threadIdx.x, splits * THREADS));
     if (threadIdx.x >= 32) {
         return;
     }

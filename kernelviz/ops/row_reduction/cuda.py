@@ -28,6 +28,8 @@ LONGEST_ROW_OF_A_WARP_BYTES = 4 * 1024
 """For sums; rows of 16 KiB: 4510 GB/s by blocks of 128 threads against 4356 by warps."""
 LONGEST_ROW_OF_A_WARP_ARGMAX_BYTES = 16 * 1024
 """For argmax; rows of 16 KiB: 4272 GB/s by warps against 3934 by blocks of 128 threads."""
+FEW_PARTS = 8
+"""Of a row, below which their number is rounded up, because one less would leave more of the GPU idle."""
 SHORTEST_PART_BYTES = 8 * 1024
 """Of a row that several blocks share: four 16-byte vectors for each of 128 threads."""
 LONGEST_ROW_OF_A_WARP_VECTORS = 256
@@ -65,15 +67,12 @@ def bind_split_row(x_MN: Tensor, argmax: bool, *, parts: int = 0, threads: int =
     m, n = x_MN.shape
     itemsize = x_MN.element_size()
     parts = parts or parts_for(m, n * itemsize, multiprocessors(x_MN.device))
-    # Whole vectors, so that all parts of an aligned row are aligned.
-    part = -(-n // (8 * parts)) * 8
-    parts = -(-n // part)
-    threads = threads or threads_for(part * itemsize)
+    threads = threads or threads_for(-(-n * itemsize // parts))
     kernel, out_M = _kernel("row_split", x_MN, argmax, threads)
     values = torch.empty(m * parts, dtype=torch.float32, device=x_MN.device)
     indices = torch.empty(m * parts, dtype=torch.int32, device=x_MN.device)
     tickets = torch.zeros(m, dtype=torch.int32, device=x_MN.device)
-    sizes = (ctypes.c_int(n), ctypes.c_int(parts), ctypes.c_int(part))
+    sizes = (ctypes.c_int(n), ctypes.c_int(parts))
 
     def launch() -> Tensor:
         # Addresses are taken here, so that the launch keeps alive the tensors that only it owns.
@@ -107,12 +106,13 @@ def threads_for(piece_bytes: int) -> int:
 
 
 def parts_for(m: int, row_bytes: int, count: int) -> int:
-    """Parts of a row on a GPU of `count` SMs: four blocks an SM in all, at least 8 KiB a part.
+    """Parts of a row on a GPU of `count` SMs: four blocks an SM in all, as many as are resident at once, at least 8 KiB a part.
 
-    >>> parts_for(1, 2**21, 132), parts_for(64, 2**21, 132), parts_for(2048, 2**18, 132)
-    (256, 9, 1)
+    >>> parts_for(1, 2**21, 132), parts_for(17, 2**24, 132), parts_for(100, 2**21, 132), parts_for(2048, 2**18, 132)
+    (256, 31, 6, 1)
     """
-    return max(1, min(-(-4 * count // m), -(-row_bytes // SHORTEST_PART_BYTES)))
+    parts = 4 * count // m
+    return max(1, min(parts if parts >= FEW_PARTS else -(-4 * count // m), -(-row_bytes // SHORTEST_PART_BYTES)))
 
 
 def _kernel(name: str, x_MN: Tensor, argmax: bool, threads: int) -> tuple[object, Tensor]:

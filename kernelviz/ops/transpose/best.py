@@ -57,7 +57,7 @@ def transpose(problem: Problem, card: Card) -> tuple[str, ...]:
     if is_narrow(problem):
         return ("triton_tile" if _fills_tile(problem) else "cuda_interleave", "triton_known_size")
     return (
-        ("triton_tile", "cuda_vec16")
+        ("triton_tile", "cuda_vec16", "triton_known_size")
         if triton_vectorises(m) and triton_vectorises(n)
-        else ("cuda_vec16", "triton_tile")
+        else ("cuda_vec16", "triton_known_size", "triton_tile")
     )
