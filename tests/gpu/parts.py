@@ -34,11 +34,11 @@ class Part:
 
 
 PARTS: dict[str, Part] = {
-    # Its tests wait for starts of workers and for compilers, not for the GPU, and none judges a time: 460 s of them.
+    # Its tests wait for starts of workers and for compilers, not for the GPU, and none judges a time: 550 s of them.
     "smoke": Part(
         summary="a run by the command line and by the page, variants that crash, hang, cheat or are wrong",
         limit_s=180,
-        processes=6,
+        processes=10,
     ),
     "kernels": Part(
         summary="every variant is right in every format, at odd and large sizes, called and replayed (fp16 and bf16 share sizes)",

@@ -61,9 +61,9 @@ METHOD = msgspec.structs.replace(QUICK, decided_is_enough=False)
 """QUICK, but measured until each time is precise enough for a comparison with ncu, or for 20 ms of the GPU."""
 CALLS = 3
 """Of each case under ncu; the median counts."""
-ONE_IN = 5
+ONE_IN = 8
 """Of the cases of which docs/gpu-figures.json has a comparison with ncu, so many are compared again: others at each commit. ncu
-takes a quarter of a second a case, and what is asked is the method of timing, of which a fifth of 550 cases says as much."""
+takes a quarter to half a second a case, and it is asked about the method of timing, of which an eighth of 650 says as much."""
 
 LONGEST_COMPILATION_S = 150.0
 """What is not compiled after this time, the runs compile."""
@@ -77,7 +77,7 @@ def clicked(request: pytest.FixtureRequest) -> Clicked:
     compiled."""
     chosen = [getattr(item, "callspec", None) for item in request.session.items]
     names = {spec.params.get("name") for spec in chosen if spec is not None}
-    cases = [case for case in cases_for_ncu() if case.problem.op in names]
+    cases = [case for case in clicked_cases() if case.problem.op in names]
     if cases:
         with pytest.MonkeyPatch.context() as patched:
             import_this_checkout(patched)
@@ -115,11 +115,12 @@ def compile_together(cases: Sequence[Case]) -> None:
 
 
 def _plan(bench: Bench, name: str, *, whole: bool) -> Plan:
-    """What the form offers first; `whole`: without what compiles for seconds (that is measured in docs/h200-ladders.jsonl.gz)."""
+    """What the form offers first, without what compiles for seconds (that is measured in docs/h200-ladders.jsonl.gz), except a
+    new variant of that kind where not the whole sweep is measured."""
     form = default_form(bench, name, "cuda:0")
     if not whole:
         problem = problem_for_ncu(op_named(name))
-        variants = tuple(case.variant for case in cases_for_ncu() if case.problem == problem)
+        variants = tuple(case.variant for case in clicked_cases() if case.problem == problem)
         return msgspec.structs.replace(form.plan(bench), problems=(problem,), variants=variants)
     offered = choices(bench, catalogue()[name], form.device, form.dtype, form.compute, form.direction)
     return replace(
@@ -185,6 +186,17 @@ FIGURES = Path(__file__).parents[2] / "docs" / "gpu-figures.json"
 @functools.cache
 def _compared_before() -> frozenset[str]:
     return frozenset(json.loads(FIGURES.read_text())["figures"].get("ncu_every_variant", ()))
+
+
+@functools.cache
+def clicked_cases() -> tuple[Case, ...]:
+    """Of every op one size with all variants, but those that take seconds to compile and were compared with ncu before: GPU and
+    all other cases would wait for a minute of nvcc. The part `kernels` compiles and checks them each time."""
+    return tuple(
+        case
+        for case in cases_for_ncu()
+        if not op_named(case.problem.op).variant_named(case.variant).slow_compile or case.key not in _compared_before()
+    )
 
 
 def asked_now(key: str, commit: str) -> bool:
@@ -256,7 +268,7 @@ def test_calls_of_one_kernel_agree_with_ncu(bench: Bench, clicked: Clicked, pyte
     left_out = pytestconfig.stash.get(LEFT_OUT, frozenset())
     names = [name for name in catalogue() if name == EMPTY_LAUNCH or not any(f"[{name}]" in test for test in left_out)]
     whole = len(names) == len(catalogue())
-    cases = [EMPTY, *(case for case in cases_for_ncu() if case != EMPTY and case.problem.op in names)]
+    cases = [EMPTY, *(case for case in clicked_cases() if case != EMPTY and case.problem.op in names)]
     if whole and not asks_all(pytestconfig):
         cases = [EMPTY, *(case for case in cases[1:] if asked_now(case.key, environment()["commit"] or ""))]
     for name in names:
