@@ -2,7 +2,7 @@
 
 A rule knows sizes and the card. What it cannot know, such as the cost of a boundary between two kernels at just these sizes, a
 measurement of the first few variants tells: they contain the fastest own variant more often than the first one is it
-(docs/kernels.md, "How well auto chooses").
+(docs/kernels.md, "Thousands of random problems").
 """
 
 from collections.abc import Mapping

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -43,7 +44,7 @@ PARTS: dict[str, Part] = {
     "kernels": Part(
         summary="every variant is right in every format, at odd and large sizes, called and replayed (fp16 and bf16 share sizes)",
         limit_s=480,
-        processes=14,
+        processes=min(24, max(4, (os.cpu_count() or 16) - 2)),
     ),
     # A worker keeps more than a third of the memory (graphs and cached blocks of a sweep). Two processes on an H100 were slower
     # than one (34 ops in 262 s, 38 in 287 s), because large references and slow kernels fill the GPU, and ran out of memory.
