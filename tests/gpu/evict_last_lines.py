@@ -4,7 +4,8 @@
 
 The kernel reads n numbers in fp32 and writes a sum for each 1,024. If it is faster with evict_last behind a flush, it finds its
 lines of the call before. Several flushes are tried: that of the instrument, and the same behind two kernels that first replace
-such lines by a part of its buffer or all of it, and then give these the usual priority. docs/measuring.md, "Lines that survive the flush", has the figures.
+such lines by a part of its buffer or all of it, and then give these the usual priority. docs/measuring.md, "Lines that survive
+the flush", has the figures.
 """
 
 from __future__ import annotations
