@@ -87,7 +87,7 @@ def best(
     (device,) = devices
     by_rule = best_of_problem(bench, known, problem, bench.device(device))
     if measure:
-        _wait_for(device)
+        _wait_for(inputs[0])
     try:
         choice = chosen(bench, by_rule, measure=measure, owner=owner())
     except KernelvizError as error:  # such as a full disk: the op can be called all the same
@@ -96,12 +96,12 @@ def best(
     return bound(known, inputs, choice.best, choice.measured, reason)
 
 
-def _wait_for(device: str) -> None:
-    """Until the GPU has done what this process gave it, because it would run beside the measurement."""
+def _wait_for(tensor: Tensor) -> None:
+    """Until the GPU of the tensor has done what this process gave it, because that would run beside the measurement."""
     import torch
 
-    if device.startswith("cuda"):
-        torch.cuda.synchronize(device)
+    if tensor.is_cuda:
+        torch.cuda.synchronize(tensor.device)
 
 
 def bound(
