@@ -15,12 +15,12 @@ from kernelviz.ops.catalog.best import (
 )
 from kernelviz.ops.kernels.known_lengths import block_tile
 from kernelviz.ops.kernels.row_lanes import row_lanes
-from kernelviz.ops.quantize.slab_ring import number_slab
+from kernelviz.ops.quantize.slab_ring import LONGEST_ROW_BYTES as UNEVEN_SLAB_ROW_BYTES
 
 FEW_ELEMENTS, FEW_ROWS_LENGTH, SHORT_KNOWN_ROW = 2**21, 4096, 1024
 """Of all rows, of one of them, and of one that Triton is compiled for."""
 SLAB_ROW_BYTES = 256
-"""Of a row of which `cuda_slab` always has several in shared memory."""
+"""Of a row of whole 16-byte vectors, up to which `cuda_slab` has several in a piece of shared memory."""
 PROGRAM_ROW, WEIGHTED_PROGRAM_ROW = 8192, 2048
 """Elements of a row of many that a program of Triton has in registers, without and with a normalisation."""
 BLOCK_ROW_BYTES = 2**15
@@ -29,8 +29,8 @@ BLOCK_ROW_BYTES = 2**15
 
 def quantize(problem: Problem, card: Card) -> tuple[str, ...]:
     """Several blocks a row for few rows over 1 MiB; lanes of a warp where all short rows run at once; Triton for at most 2^21
-    elements in rows up to 4096; slabs up to 256 bytes, or 4 KiB of many uneven rows; Triton for multiples of 16 elements from
-    2 KiB to 8192 elements; else blocks or clusters.
+    elements in rows up to 4096; slabs up to 256 bytes, or 4 KiB if uneven; Triton for multiples of 16 elements from 2 KiB to 8192
+    elements; else blocks or clusters.
 
     Triton loads no vectors of other rows, and starting a program takes longer than a row of less than 2 KiB. Uneven rows are not
     whole 16-byte vectors. A block keeps a row of 32 KiB; clusters are persistent unless the GPU holds all rows at once.
@@ -55,7 +55,7 @@ def quantize(problem: Problem, card: Card) -> tuple[str, ...]:
     if m * n <= FEW_ELEMENTS and n <= FEW_ROWS_LENGTH:
         programs = ("triton_known_length", "triton_row")
         return (*(programs if n <= SHORT_KNOWN_ROW else programs[::-1]), "cuda_slab", "cuda_registers")
-    if of_row <= SLAB_ROW_BYTES or _has_ring(problem, card, weighted=False):
+    if _has_slabs(problem):
         return ("cuda_slab", "triton_known_length", "triton_row", "cuda_registers")
     if of_row >= SHORT_ROW_BYTES and n <= PROGRAM_ROW and triton_vectorises(n):
         return ("triton_row", "triton_known_length", "cuda_registers", "cuda_columns")
@@ -66,8 +66,8 @@ def quantize(problem: Problem, card: Card) -> tuple[str, ...]:
 
 def rmsnorm_quantize(problem: Problem, card: Card) -> tuple[str, ...]:
     """Several blocks a row for few rows over 1 MiB; a kernel for the length of a row where lanes of a warp or blocks of all rows
-    run at once; slabs for others up to 256 bytes, or 4 KiB of many uneven rows; Triton for multiples of 16 elements from 2 KiB to
-    2048 elements; else clusters.
+    run at once; slabs for others up to 256 bytes, or 4 KiB if uneven; Triton for multiples of 16 elements from 2 KiB to 2048
+    elements; else clusters.
 
     Uneven rows are not whole 16-byte vectors. Clusters are persistent unless the GPU holds all rows at once.
 
@@ -83,7 +83,7 @@ def rmsnorm_quantize(problem: Problem, card: Card) -> tuple[str, ...]:
     if few_long_rows(problem, card):
         return ("cuda_split", "cuda_columns", "cuda_cluster", "cuda_fused")
     known = _has_lanes(problem) or block_tile(m, n, dtype_named(problem.dtype).itemsize_bytes) is not None
-    if known or of_row <= SLAB_ROW_BYTES or _has_ring(problem, card, weighted=True):
+    if known or _has_slabs(problem):
         return ("cuda_slab", "triton_fused", "cuda_fused", "cuda_columns")
     if of_row >= SHORT_ROW_BYTES and n <= WEIGHTED_PROGRAM_ROW and triton_vectorises(n):
         return ("triton_fused", "cuda_fused", "cuda_slab", "cuda_columns", "cuda_cluster")
@@ -100,8 +100,6 @@ def _has_lanes(problem: Problem) -> bool:
     return row_lanes(problem.sizes["m"], problem.sizes["n"], dtype_named(problem.dtype).itemsize_bytes) is not None
 
 
-def _has_ring(problem: Problem, card: Card, *, weighted: bool) -> bool:
-    """Whether `cuda_slab` has a ring of slabs for the rows, which begin within 16-byte vectors."""
-    (m, n), itemsize_bytes = (problem.sizes[axis] for axis in "mn"), dtype_named(problem.dtype).itemsize_bytes
-    many = number_slab(m, n, itemsize_bytes, card.multiprocessors, weighted=weighted) is not None
-    return many and not whole_vectors(problem, "n")
+def _has_slabs(problem: Problem) -> bool:
+    """Whether `cuda_slab` processes rows of such a length as pieces of shared memory, if they are many."""
+    return row_bytes(problem) <= (SLAB_ROW_BYTES if whole_vectors(problem, "n") else UNEVEN_SLAB_ROW_BYTES)

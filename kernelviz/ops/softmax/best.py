@@ -13,8 +13,8 @@ LONGEST_ROW_BYTES, LONGEST_BACKWARD_ROW_BYTES = 9 * CLUSTER_ROW_BYTES // 4, CLUS
 
 def softmax(problem: Problem, card: Card) -> tuple[str, ...]:
     """Several blocks share a row that no cluster holds; Triton compiled for the size for rows of at most 1024 elements, together
-    at most 16 KiB a multiprocessor, or of 2, 4, 8 … elements and 128 bytes; pieces of shared memory for others up to 1 KiB (whole
-    16-byte vectors: 128 bytes); else clusters, forward persistent for whole vectors.
+    at most 16 KiB a multiprocessor; pieces of shared memory for others up to 1 KiB (whole 16-byte vectors: 128 bytes); else
+    clusters, forward persistent for whole vectors.
 
     Few elements are a matter of latency, and Triton's kernels for the size have the fewest instructions. In CUDA C++ a row that
     begins within a vector takes one vector more than it fills, which is much of a short row.
@@ -25,10 +25,9 @@ def softmax(problem: Problem, card: Card) -> tuple[str, ...]:
     50,044 fp16, which begin within vectors, 43.6 and 35.2.
 
     >>> from kernelviz.ops.catalog.best import H200
-    >>> shapes = ((4, 2**22), (100, 7), (2000, 7), (2**19, 32), (2**20, 7), (2**19, 24), (8192, 8192))
+    >>> shapes = ((4, 2**22), (100, 7), (2000, 7), (2**20, 7), (2**19, 24), (8192, 8192))
     >>> [softmax(Problem(op="softmax", sizes={"m": m, "n": n}, dtype="bf16"), H200)[0] for m, n in shapes]
-    ['cuda_split', 'triton_known_size', 'triton_known_size', 'triton_known_size', 'cuda_slab_stages', 'cuda_slab_stages', \
-'cuda_columns']
+    ['cuda_split', 'triton_known_size', 'triton_known_size', 'cuda_slab_stages', 'cuda_slab_stages', 'cuda_columns']
     >>> sizes = {"m": 8192, "n": 8192}
     >>> softmax(Problem(op="softmax", sizes=sizes, dtype="bf16", direction="backward"), H200)[0]
     'cuda_cluster'
@@ -39,8 +38,6 @@ def softmax(problem: Problem, card: Card) -> tuple[str, ...]:
         return ("cuda_split", "cuda_columns", "cuda_cluster", "cuda_row")
     if n <= ONE_PROGRAM and few_slabs(problem, card):
         return ("triton_known_size", "triton_block_per_row", "triton_online", "cuda_slab_stages", "cuda_cluster")
-    if n > 1 and n.bit_count() == 1 and of_row <= SHORT_ROW_BYTES:
-        return ("triton_known_size", "cuda_slab_stages", "cuda_slab", "cuda_cluster")
     if of_row <= (SHORT_ROW_BYTES if whole else UNEVEN_ROW_BYTES):
         return ("cuda_slab_stages", "cuda_slab", "triton_known_size", "cuda_cluster")
     clusters = ("cuda_columns", "cuda_cluster") if whole and not backward else ("cuda_cluster", "cuda_columns")
