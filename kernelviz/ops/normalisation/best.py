@@ -27,13 +27,13 @@ CLUSTER_ROW_BYTES = 512 * KIB
 
 
 def rmsnorm(problem: Problem, card: Card) -> tuple[str, ...]:
-    """Several blocks a row over 2 MiB, backward over 512 KiB or few over 16 KiB; forward a kernel for the length of short or
-    few rows; slabs for uneven rows up to 2 KiB, backward all up to 512 bytes; Triton for multiples of 16 elements from 2 to
-    32 KiB, backward to 16 KiB; else blocks or clusters.
+    """Several blocks a row over 2 MiB (backward 512 KiB, of few rows 16 KiB); forward a kernel for the length of short or few
+    rows; slabs up to 2 KiB if not whole 16-byte vectors (backward any up to 512 bytes); Triton for multiples of 16 elements from
+    2 to 32 KiB (backward 16 KiB); else blocks or clusters.
 
-    Which rows are short or few, `known_tile` decides. Uneven rows are not whole 16-byte vectors, and Triton loads vectors of
-    multiples of 16 elements only. A block keeps a row of 64 KiB; forward, clusters are persistent except for uneven rows up to
-    512 KiB.
+    Which rows are short or few, `known_tile` decides; backward, few are at most a third of the multiprocessors. A slab is a piece
+    of shared memory with several rows. Triton loads vectors of multiples of 16 elements only. A block keeps a row of 64 KiB;
+    forward, clusters are persistent except for rows up to 512 KiB that are not whole vectors.
 
     H200: 10,569 rows of 19 bf16 take 2.12 us by a kernel for the length and 2.28 in slabs, layernorm of 200,000 of 300 bytes 31
     through a ring of slabs and 104 by a warp each. 1376 of 1632 fp16 take 3.26 in Triton and 3.52 by a block each, 512 of 32,768

@@ -29,11 +29,12 @@ BLOCK_ROW_BYTES = 2**15
 
 def quantize(problem: Problem, card: Card) -> tuple[str, ...]:
     """Several blocks a row for few rows over 1 MiB; lanes of a warp where all short rows run at once; Triton for at most 2^21
-    elements in rows up to 4096; slabs up to 256 bytes, or 4 KiB if uneven; Triton for multiples of 16 elements from 2 KiB to 8192
-    elements; else blocks or clusters.
+    elements in rows up to 4096; slabs up to 256 bytes, or 4 KiB if not whole 16-byte vectors; Triton from 2 KiB to 8192 elements
+    in multiples of 16; else blocks or clusters.
 
-    Triton loads no vectors of other rows, and starting a program takes longer than a row of less than 2 KiB. Uneven rows are not
-    whole 16-byte vectors. A block keeps a row of 32 KiB; clusters are persistent unless the GPU holds all rows at once.
+    A slab is a piece of shared memory with several rows. Triton loads no vectors of other rows, and starting a program takes
+    longer than a row of less than 2 KiB. A block keeps a row of 32 KiB; clusters are persistent unless the GPU holds all rows at
+    once.
 
     H200, int8: 20,893 rows of 60 bf16 take 2.45 us in Triton and 3.49 as slabs, 213,637 of 104 fp16 164 and 19.0; 276,663 of 674
     fp32 221.5 in a ring of slabs and 269.4 by a block each. fp8: 8192 rows of 8192 47 in Triton and 48 by clusters, 23 of 3699
@@ -66,13 +67,13 @@ def quantize(problem: Problem, card: Card) -> tuple[str, ...]:
 
 def rmsnorm_quantize(problem: Problem, card: Card) -> tuple[str, ...]:
     """Several blocks a row for few rows over 1 MiB; a kernel for the length of a row where lanes of a warp or blocks of all rows
-    run at once; slabs for others up to 256 bytes, or 4 KiB if uneven; Triton for multiples of 16 elements from 2 KiB to 2048
-    elements; else clusters.
+    run at once; slabs for others up to 256 bytes, or 4 KiB if not whole 16-byte vectors; Triton from 2 KiB to 2048 elements in
+    multiples of 16; else clusters.
 
-    Uneven rows are not whole 16-byte vectors. Clusters are persistent unless the GPU holds all rows at once.
+    Clusters are persistent unless the GPU holds all rows at once.
 
-    H200: one row of 26 fp16 takes 2.05 us in the kernel of slabs and 1.34 in torch.compile; 4 of 50,048
-    3.71 by a cluster each and 5.27 by persistent ones.
+    H200: one row of 26 fp16 takes 2.05 us in the kernel of slabs and 1.34 in torch.compile; 4 of 50,048 3.71
+    by a cluster each and 5.27 by persistent ones.
 
     >>> from kernelviz.ops.catalog.best import H200
     >>> shapes = ((19, 24_846_327), (1, 26), (16, 4096), (180_692, 2), (32_768, 2047), (32_768, 2048), (27, 80_016), (8192, 8192))
