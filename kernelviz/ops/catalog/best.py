@@ -122,17 +122,6 @@ def elements_a_multiprocessor(elements: int, card: Card) -> int:
     return -(-elements // card.multiprocessors)
 
 
-def many_short_rows(problem: Problem, card: Card, *, columns: str = "n", short_bytes: int = SHORT_ROW_BYTES) -> bool:
-    """Whether rows are more than the multiprocessors, and so short that starting a program or block a row takes longer than
-    moving it.
-
-    >>> shapes = ((16, 64), (2**20, 64), (8192, 8192))
-    >>> [many_short_rows(Problem(op="softmax", sizes={"m": m, "n": n}, dtype="bf16"), H200) for m, n in shapes]
-    [False, True, False]
-    """
-    return problem.sizes["m"] > card.multiprocessors and row_bytes(problem, columns) < short_bytes
-
-
 def slabs_of_rows(problem: Problem, card: Card, *, longest_bytes: int) -> bool:
     """Whether rows are at most so long and together fill a piece of 4 KiB of shared memory for each multiprocessor.
 
