@@ -36,8 +36,8 @@ def transpose(problem: Problem, card: Card) -> tuple[str, ...]:
     """Triton's tiles for the size up to 2^21 elements, beyond them Triton's large tiles where both sides are multiples of 16, one
     tile of all rows or columns of other matrices that have at most 64, and 16-byte vectors of CUDA C++ of the rest.
 
-    Triton loads rows of another length in pieces. H200: 11,587 rows of 1012 fp32 take 23.7 us by vectors, 28.4 in Triton's large tiles and 33.6 in those for the size; 8 of
-    2,120,944 bf16 15.7, 15.4 and 15.9.
+    Triton loads rows of another length in pieces. H200: 11,587 rows of 1012 fp32 take 23.7 us by vectors, 28.4 in Triton's large
+    tiles and 33.6 in those for the size; 32 of 131,072 bf16 5.10, 4.96 and 4.99.
 
     >>> from kernelviz.ops.catalog.best import H200
     >>> sizes = ((23, 394), (4096, 8192), (2, 2**24), (5000, 3000))
