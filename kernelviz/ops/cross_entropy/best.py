@@ -23,9 +23,9 @@ CLUSTER, LONG_ROW_BYTES = 8, 2**19
 
 
 def cross_entropy(problem: Problem, card: Card) -> tuple[str, ...]:
-    """Triton where a multiprocessor gets at most 64 rows and 16 KiB (backward 4); a thread a row up to 64 bytes (backward four
-    accesses); shared memory for unaligned rows up to 2 KiB; else a block a row, but forward clusters from 512 KiB on or up to a
-    row a multiprocessor, and all blocks a row from 512 KiB on where clusters are too few.
+    """Triton up to 64 rows and 16 KiB (backward 4) a multiprocessor; a thread a row up to 64 bytes (backward four accesses);
+    shared memory for unaligned rows up to 2 KiB; else a block a row; forward, clusters from 512 KiB or up to a row a
+    multiprocessor, and all blocks from 512 KiB if clusters are too few.
 
     Unaligned rows are no whole 16-byte vectors; an access is the widest of 2 to 16 bytes that begins with each row.
 
@@ -56,7 +56,7 @@ def cross_entropy(problem: Problem, card: Card) -> tuple[str, ...]:
 
 
 def with_grad(problem: Problem, card: Card) -> tuple[str, ...]:
-    """Programs of Triton where a multiprocessor gets at most 64 rows and 16 KiB; a thread a row of at most four accesses; shared
+    """Programs of Triton for at most 64 rows and 16 KiB a multiprocessor; a thread a row of at most four accesses; shared
     memory for others up to 128 bytes, and for unaligned ones up to 2 KiB; else persistent clusters of blocks, but all blocks for
     rows from 512 KiB on where clusters are too few.
 

@@ -40,8 +40,8 @@ def chain(problem: Problem, card: Card) -> tuple[str, ...]:
 
 
 def scalar_chain(problem: Problem, card: Card) -> tuple[str, ...]:
-    """CUDA C++, which packs 16-bit floats in pairs, but Triton for the size from 2^10 to 2^19 elements in up to 16 steps, and
-    CUDA C++ without pairs for fewer.
+    """CUDA C++, which packs 16-bit floats in pairs beyond 2^10 elements, but Triton for the size from there to 2^19 in up to 16
+    steps.
 
     Triton computes in fp32, which takes longer than memory in many steps, and loads no vectors under a mask of another length.
 

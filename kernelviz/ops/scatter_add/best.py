@@ -23,8 +23,8 @@ atomic additions, 38,352 to 609,272 of 64 31 and 50, 60 to 253 of 97,000 fp32 30
 
 def segments(problem: Problem, card: Card) -> tuple[str, ...]:
     """Atomic additions of 16-byte vectors; but one launch in 16 bits for at most 1,024 rows and no more than sums, a table in
-    shared memory up to 2^13 elements with 256 additions each and 2^14 in all, and segments of sorted ids for rows of at least 32
-    elements and more than 2^23 in all, in 16 bits with the table.
+    shared memory up to 2^13 elements with 256 additions each and 2^14 in all, and segments of sorted ids for rows from 32
+    elements on of more than 2^23, in 16 bits with the table.
 
     In fp32 atomic additions are one launch, too. To few sums they wait for each other: 4.7 ns each on an H200.
 
