@@ -17,17 +17,21 @@ fp16 take 2.2 us so and 4.8 in strips, 152 of 56 bf16 1.8 and 1.5."""
 NARROW_ROW_BYTES = 64
 """Two sectors, of which a narrower strip reads parts. H200: 55,722,227 rows of 3 bf16 take 79 us as one vector and 195 in strips,
 6,616,110 of 29 92 and 114; 3,296 of 56 fp32 4.6 and 2.8, 837,401 of 170 bf16 70 and 77."""
+STRIP_ROWS, STRIP_BYTES = 512, 2**20
+"""Of a matrix up to which strips have all rows. H200: 512 rows of 4096 fp32 take 3.7 us so and 5.7 in parts of the rows, 3,296 of
+56 2.8 and 4.2, 32,768 of 128 bf16 12.7 and 7.2."""
 
 
 def columns(problem: Problem, card: Card) -> tuple[str, ...]:
-    """One pass with a thread a column for up to 16 rows, and for rows of at least two blocks of 16-byte vectors a multiprocessor;
-    one cluster of blocks up to 256 columns and 512 KiB; the matrix as one vector for more rows of less than 64 bytes; else strips
-    of columns in parts of the rows.
+    """One pass for up to 16 rows, and for rows of two blocks of 16-byte vectors a multiprocessor; one cluster of blocks up to 256
+    columns and 512 KiB; the matrix as one vector for more rows of less than 64 bytes; strips of all rows up to 512 or 1 MiB; and
+    else parts of the rows.
 
     >>> from kernelviz.ops.catalog.best import H200
-    >>> sizes = ((2, 1555024), (21, 4264757), (4864, 8), (432734152, 1), (1765, 9361))
+    >>> sizes = ((2, 1555024), (21, 4264757), (4864, 8), (432734152, 1), (92, 10484), (1765, 9361))
     >>> [columns(Problem(op="column_sum", sizes={"m": m, "n": n}, dtype="bf16"), H200)[0] for m, n in sizes]
-    ['cuda_few_rows', 'cuda_few_rows', 'cuda_cluster', 'cuda_periodic', 'cuda_strips']
+    ['cuda_few_rows', 'cuda_few_rows', 'cuda_cluster', 'cuda_periodic', 'cuda_strips', \
+'cuda_shifted']
     """
     m, n, of_row = problem.sizes["m"], problem.sizes["n"], row_bytes(problem)
     if m <= FEW_ROWS or of_row >= WIDE_ROW_BYTES * card.multiprocessors:
@@ -36,4 +40,6 @@ def columns(problem: Problem, card: Card) -> tuple[str, ...]:
         return ("cuda_cluster", "cuda_strips", "cuda_few_rows", "cuda_periodic", "cuda_shifted")
     if of_row < NARROW_ROW_BYTES:
         return ("cuda_periodic", "cuda_cluster", "cuda_shifted", "cuda_strips", "triton_split")
-    return ("cuda_strips", "cuda_shifted", "cuda_split", "cuda_periodic", "cuda_few_rows")
+    if m <= STRIP_ROWS or m * of_row <= STRIP_BYTES:
+        return ("cuda_strips", "cuda_shifted", "cuda_split", "cuda_periodic", "cuda_few_rows")
+    return ("cuda_shifted", "cuda_strips", "cuda_split", "cuda_periodic", "cuda_cluster")

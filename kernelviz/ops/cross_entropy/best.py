@@ -5,27 +5,34 @@ from __future__ import annotations
 from math import gcd
 
 from kernelviz.core.problem import Problem
-from kernelviz.ops.catalog.best import TMA_BYTES, Card, elements_a_multiprocessor, row_bytes, whole_vectors
+from kernelviz.ops.catalog.best import (
+    TMA_BYTES,
+    Card,
+    elements_a_multiprocessor,
+    row_bytes,
+    whole_vectors,
+)
 
 PROGRAM_ROWS, PROGRAM_BYTES, BACKWARD_PROGRAM_BYTES = 64, 2**14, 2**12
 """Of a multiprocessor, up to which programs of Triton are chosen. H200: 149 rows of 733 bf16 take 2.1 us so and 2.6 in CUDA C++;
 with gradient, 4,517 of 26 fp16 1.87 and 2.55, 49,225 of 9 4.90 and 2.70; backward, 9 of 1,556 fp16 1.37 and 1.75, one of 6,315
 2.42 and 1.62."""
-THREAD_ROW_BYTES, THREAD_ACCESSES = 64, 4
+THREAD_ROW_BYTES, THREAD_ACCESSES = 64, 3
 """Of a row for a thread: the second with a gradient, whose accesses L2 does not join. H200, with gradient: 473,504 rows of 3 bf16
-take 4.3 us so and 5.7 in shared memory, 16,387,637 of 7 335 and 161."""
+take 4.3 us so and 5.7 in shared memory, 16,387,637 of 7 335 and 161; backward, 982,968 of 16 fp32 50 and by warps 32."""
 SHARED_ROW_BYTES, SHARED_VECTORS_BYTES = 2048, 128
 """Of rows that are no whole vectors, and of any with gradient, which are processed in shared memory. H200: 36,058 rows of 1,654
 bytes take 23.1 us so and 26.7 with a block each; with gradient, 4,977,690 of 80 bytes 215 and 381."""
-CLUSTER, LONG_ROW_BYTES = 8, 2**19
-"""Blocks of a cluster, and bytes of a row that several of them share however many rows there are. H200: 528 rows of 1.6 MB take
-194.5 us in clusters and 202.4 by blocks; 2 of 547 KB 5.2 by the whole GPU and 8.4 in clusters, 40 of 1.6 MB the same."""
+LONG_ROW_BYTES = 2**19
+"""Of a row from which on blocks of the whole GPU are faster than a cluster, which has eight: 2 rows of 547 KB take 5.2 us so on
+an H200 and 8.4 in clusters, 40 of 1.6 MB 21.0 and 21.1, 32 of 1 MiB 14.3 and 12.6. More rows take 194.5 us in clusters and 202.4
+with a block each, 528 of 1.6 MB."""
 
 
 def cross_entropy(problem: Problem, card: Card) -> tuple[str, ...]:
-    """Triton up to 64 rows and 16 KiB (backward 4) a multiprocessor; a thread a row up to 64 bytes (backward four accesses);
-    shared memory for unaligned rows up to 2 KiB; else a block a row; forward, clusters from 512 KiB or up to a row a
-    multiprocessor, and all blocks from 512 KiB if clusters are too few.
+    """Triton up to 64 rows and 16 KiB (backward 4) a multiprocessor; a thread a row up to 64 bytes (backward three accesses);
+    shared memory for unaligned rows up to 2 KiB; else a block a row; forward, a cluster for no more rows than multiprocessors or
+    from 512 KiB on, and all blocks where both hold.
 
     Unaligned rows are no whole 16-byte vectors; an access is the widest of 2 to 16 bytes that begins with each row.
 
@@ -48,17 +55,18 @@ def cross_entropy(problem: Problem, card: Card) -> tuple[str, ...]:
         return short
     if problem.direction == "backward":
         return ("cuda_row", "triton_known_size", "triton_online", "cuda_slab_stages", "cuda_known_length")
-    if of_row >= LONG_ROW_BYTES and CLUSTER * m <= card.multiprocessors:
+    few, long = m <= card.multiprocessors, of_row >= LONG_ROW_BYTES
+    if few and long:
         return ("cuda_split", "cuda_cluster", "cuda_row", "triton_known_size")
-    if of_row >= LONG_ROW_BYTES or m <= card.multiprocessors:
+    if few or long:
         return ("cuda_cluster", "cuda_row", "cuda_split", "triton_known_size")
     return ("cuda_row", "cuda_cluster", "triton_known_size", "cuda_slab_stages")
 
 
 def with_grad(problem: Problem, card: Card) -> tuple[str, ...]:
-    """Programs of Triton for at most 64 rows and 16 KiB a multiprocessor; a thread a row of at most four accesses; shared
-    memory for others up to 128 bytes, and for unaligned ones up to 2 KiB; else persistent clusters of blocks, but all blocks for
-    rows from 512 KiB on where clusters are too few.
+    """Programs of Triton for at most 64 rows and 16 KiB a multiprocessor; a thread a row of at most three accesses; shared memory
+    for others up to 128 bytes, and for unaligned ones up to 2 KiB; else persistent clusters of blocks, but all blocks from 512
+    KiB on for no more rows than multiprocessors.
 
     An access is the widest of 2 to 16 bytes that begins with each row; unaligned rows are no whole 16-byte vectors.
 
@@ -76,7 +84,7 @@ def with_grad(problem: Problem, card: Card) -> tuple[str, ...]:
         return short
     if of_row <= SHARED_VECTORS_BYTES:
         return ("cuda_slab_stages", "cuda_slab", "cuda_row")
-    if of_row >= LONG_ROW_BYTES and CLUSTER * problem.sizes["m"] <= card.multiprocessors:
+    if of_row >= LONG_ROW_BYTES and problem.sizes["m"] <= card.multiprocessors:
         return ("cuda_split", "cuda_columns", "cuda_cluster", "cuda_row")
     return ("cuda_columns", "cuda_cluster", "cuda_row", "cuda_split", "triton_known_size")
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from kernelviz.core.problem import Problem
 from kernelviz.ops.catalog.best import Card
 
-FEW_ROWS = 1024
+FEW_ROWS, FEW_OF_A_SUM = 1024, 16
 """Of src, which one launch compares with each other instead of a copy of the table in fp32, as few_rows.MOST_ROWS. H200: bf16, 8
-rows to 131,344 of 216 take 2.1 us so and 33 by atomic additions, 140 to 10 of 3 the same, 176 to 3 of 13,586 18 and 12."""
+rows to 131,344 of 216 take 2.1 us so and 33 by atomic additions, 200 to 16 of 1427 3.9 and 9.6, 176 to 3 of 13,586 18 and 12; 128
+to 32 of 1,048,576 179, and 100 by segments."""
 SHARED_SUMS, SHARED_ELEMENTS = 2**13, 2**14
 """Elements of a table that a block has in shared memory, with copies against conflicts, and of src that are worth it. H200:
 605,235 fp32 rows to 15 of 67 take 66 us so and 605 by atomic additions, 8,990 bf16 to 24 of one 8.6 and 4.2; 160,867 to 11 of 773
@@ -22,11 +23,12 @@ atomic additions, 38,352 to 609,272 of 64 31 and 50, 60 to 253 of 97,000 fp32 30
 
 
 def segments(problem: Problem, card: Card) -> tuple[str, ...]:
-    """Atomic additions of 16-byte vectors; but one launch in 16 bits for at most 1,024 rows and no more than sums, a table in
-    shared memory up to 2^13 elements with 256 additions each and 2^14 in all, and segments of sorted ids for rows from 32
-    elements on of more than 2^23, in 16 bits with the table.
+    """Atomic additions of vectors; but in 16 bits one launch for at most 1,024 rows and 16 a sum (one beyond 2^23 elements), a
+    table in shared memory for up to 2^13 elements with 256 additions each and 2^14 in all, and segments of sorted ids beyond 2^23
+    elements if rows have 32 or (16 bits) are fewer than sums.
 
-    In fp32 atomic additions are one launch, too. To few sums they wait for each other: 4.7 ns each on an H200.
+    Elements are those of src, in 16 bits and of the table. In fp32 atomic additions are one launch, too. To few sums they wait
+    for each other: 4.7 ns each on an H200.
 
     >>> from kernelviz.ops.catalog.best import H200
     >>> def best(v, t, d, dtype="bf16"):
@@ -36,11 +38,12 @@ def segments(problem: Problem, card: Card) -> tuple[str, ...]:
     """
     v, t, d = (problem.sizes[axis] for axis in ("v", "t", "d"))
     is_fp32 = problem.dtype == "fp32"
-    if not is_fp32 and t <= min(v, FEW_ROWS):
+    many = (t if is_fp32 else v + t) * d > MANY_ELEMENTS
+    if not is_fp32 and t <= min(FEW_ROWS, v if many else FEW_OF_A_SUM * v):
         return ("cuda_few_rows", "cuda_segments", "cuda_atomics_vec16", "cuda_atomics", "cuda_shared")
     if t >= BLOCKS * ADDITIONS_SAVED * v and v * d <= SHARED_SUMS and t * d >= SHARED_ELEMENTS:
         return ("cuda_shared", "cuda_atomics_vec16", "triton_atomics", "cuda_segments", "cuda_atomics")
-    if d >= WARP and (t if is_fp32 else v + t) * d > MANY_ELEMENTS:
+    if many and (d >= WARP or (t < v and not is_fp32)):
         return ("cuda_segments", "triton_segments", "cuda_atomics_vec16", "triton_atomics", "cuda_few_rows")
     return (
         "cuda_atomics_vec16",

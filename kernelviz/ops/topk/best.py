@@ -2,31 +2,39 @@
 
 from __future__ import annotations
 
+from kernelviz.core.dtypes import dtype
 from kernelviz.core.problem import Problem
 from kernelviz.ops.catalog.best import Card
 
-SORTED_ROW = 512
-"""Elements that a warp of Triton sorts in registers, 16 a thread. H200: 33,217 rows of 412 fp32 take 805 us so and 1,436 by a
-threshold, 3,123,653 of 367 fp16 6,799 and 23,441 by radix."""
+ONE_WARP = 256
+"""Elements that one warp of Triton sorts in registers, eight a thread."""
+FEW_FIRST, MERGED_ROW = 8, 2048
+"""Elements of the result up to which such sorts are merged for so long a row of many. H200: 8192 rows of 2048 fp16 take 46 us so
+and 99 by radix for the first 2, 10,656 of 432 bf16 298 and 110 for 160; 91 of 399 5.9 and 3.4 for 5."""
 SHORT_ROW = 8192
-"""Elements of few rows that are read digit by digit. H200: 16 rows of 4096 take 6.1 us by radix and 9.5 by threshold; 16,384 of
-8192 395 and 380, 10,656 of 432 bf16 110 and 157."""
+"""Elements of few rows that are read digit by digit. H200: 16 rows of 4096 take 6.1 us by radix and 9.5 by threshold, 16,384 of
+8192 395 and 380, 432 of 536 fp32 44 and 34."""
+TWO_DIGITS = 2
+"""Bytes of a number of two digits of the radix."""
 
 
 def largest(problem: Problem, card: Card) -> tuple[str, ...]:
-    """A threshold from a sample of the row; a bitonic sort for rows of at most 512 elements, and a selection digit by digit for
-    rows of at most 8192 that are no more than the multiprocessors.
+    """A threshold from a sample of the row; but a bitonic sort for rows of at most 256 elements, or of 2048 for the 8 largest if
+    rows are more than multiprocessors, and digit by digit for no more rows of at most 8192, and for 16-bit numbers in rows of at
+    most 2048.
 
-    A sort in registers has no atomic additions, and few barriers.
+    A warp sorts without atomic additions and the barriers of a block.
 
     >>> from kernelviz.ops.catalog.best import H200
-    >>> shapes = ((8, 100), (16, 4096), (4096, 32000))
-    >>> [largest(Problem(op="topk", sizes={"m": m, "n": n, "k": 64}, dtype="bf16"), H200)[0] for m, n in shapes]
-    ['triton_bitonic', 'cuda_radix_select', 'cuda_threshold']
+    >>> shapes = ((8, 100, 64), (16, 4096, 64), (8192, 2048, 2), (10_656, 432, 160), (4096, 32000, 64))
+    >>> [largest(Problem(op="topk", sizes=dict(zip("mnk", shape)), dtype="bf16"), H200)[0] for shape in shapes]
+    ['triton_bitonic', 'cuda_radix_select', 'triton_bitonic', 'cuda_radix_select', 'cuda_threshold']
     """
-    m, n = problem.sizes["m"], problem.sizes["n"]
-    if n <= SORTED_ROW:
+    m, n, k = (problem.sizes[axis] for axis in "mnk")
+    many = m > card.multiprocessors
+    if n <= ONE_WARP or (many and n <= MERGED_ROW and k <= FEW_FIRST):
         return ("triton_bitonic", "cuda_threshold")
-    if m <= card.multiprocessors and n <= SHORT_ROW:
+    two_digits = dtype(problem.dtype).itemsize_bytes == TWO_DIGITS
+    if (n <= SHORT_ROW and not many) or (n <= MERGED_ROW and two_digits):
         return ("cuda_radix_select", "cuda_threshold")
     return ("cuda_threshold", "cuda_radix_select")
