@@ -14,11 +14,6 @@ TMA_BYTES = 16
 
 TRITON_DIVISOR = 16
 """Triton compiles a kernel for integer arguments that are multiples of this (`tt.divisibility`)."""
-NARROW, FEW_ELEMENTS = 16, 2**14
-"""Rows or columns of a narrow matrix, and elements of one that is too small for its kernel to gain anything: estimates. H200: 3
-rows of 5 million take 14 us as one tile and 19 in Triton's; of reshape_elementwise, 66 rows of 16 take 1.4 and 1.2."""
-LONG_NARROW = 64
-"""Rows or columns up to which the same holds where rows of x or of y are not whole 16-byte vectors."""
 SLAB_BYTES = 4096
 """The smallest piece of short rows in shared memory: a 16-byte vector of each of 256 threads."""
 FEW_SLABS = 4
@@ -170,19 +165,6 @@ def all_on_chip(problem: Problem, card: Card) -> bool:
     [True, False, True]
     """
     return problem.sizes["m"] * row_bytes(problem) <= ON_CHIP_BYTES * card.multiprocessors
-
-
-def is_narrow(problem: Problem) -> bool:
-    """Whether a tile of 64 × 64 elements would be mostly outside the matrix, or a row of it would be in pieces.
-
-    >>> [is_narrow(Problem(op="transpose", sizes={"m": m, "n": 2**20}, dtype="bf16")) for m in (2, 16, 37, 64, 100)]
-    [True, True, True, False, False]
-    >>> [is_narrow(Problem(op="transpose", sizes={"m": 2, "n": n}, dtype="bf16")) for n in (2**13, 2**13 + 1)]
-    [False, True]
-    """
-    m, n = problem.sizes["m"], problem.sizes["n"]
-    most = NARROW if whole_vectors(problem, "m", "n") else LONG_NARROW
-    return min(m, n) <= most and m * n > FEW_ELEMENTS and max(m, n) * dtype_named(problem.dtype).itemsize_bytes >= 16
 
 
 def tiles(rows: int, columns: int, of: tuple[int, int]) -> int:

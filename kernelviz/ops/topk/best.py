@@ -8,34 +8,33 @@ from kernelviz.ops.catalog.best import Card
 
 ONE_WARP = 256
 """Elements that one warp of Triton sorts in registers, eight a thread."""
+FEW_FIRST, MERGED_ROW = 8, 2048
+"""Elements of the result up to which such sorts are merged for so long a row of many. H200: 8192 rows of 2048 fp16 take 46 us so
+and 99 by radix for the first 2, 10,656 of 432 bf16 298 and 110 for 160; 91 of 399 5.9 and 3.4 for 5."""
 SHORT_ROW = 8192
-"""H200: 16 rows of 4096 take 6.1 us by radix and 9.5 by threshold; 16384 rows of 8192 take 395 and 380."""
-TWO_DIGITS, MOST_BY_TWO_DIGITS = 2, 2048
-"""Bytes of a number of two digits of the radix, and the longest of many rows of those for which it is chosen, an estimate. H200:
-10,656 rows of 432 bf16 take 110 us by radix and 157 by threshold; 432 rows of 536 fp32 take 44 and 34."""
-
-
-FEW, SHORT_TWO_DIGITS = 2, 2**14
-"""Rows a multiprocessor, and elements of theirs that two digits are chosen for. H200: 256 rows of 16,384 fp16 take 23 us by radix
-and 24.4 by threshold; rows of 4 bytes from 6,280 elements on take as long by both."""
+"""Elements of few rows that are read digit by digit. H200: 16 rows of 4096 take 6.1 us by radix and 9.5 by threshold, 16,384 of
+8192 395 and 380, 432 of 536 fp32 44 and 34."""
+TWO_DIGITS = 2
+"""Bytes of a number of two digits of the radix."""
 
 
 def largest(problem: Problem, card: Card) -> tuple[str, ...]:
-    """A threshold from a sample of the row; a bitonic sort for rows of at most 256, and digit by digit where rows of at most 8192
-    are no more than the multiprocessors, or 16-bit numbers are in rows of at most 2048, or of at most 16384 of which each
-    multiprocessor has two.
+    """A threshold from a sample of the row; but a bitonic sort for rows of at most 256 elements, or of 2048 for the 8 largest if
+    rows are more than multiprocessors, and digit by digit for no more rows of at most 8192, and for 16-bit numbers in rows of at
+    most 2048.
 
-    One warp sorts 256 elements in registers, without the barriers of a block.
+    A warp sorts without atomic additions and the barriers of a block.
 
     >>> from kernelviz.ops.catalog.best import H200
-    >>> shapes = ((8, 100), (16, 4096), (10_656, 432), (4096, 32000))
-    >>> [largest(Problem(op="topk", sizes={"m": m, "n": n, "k": 64}, dtype="bf16"), H200)[0] for m, n in shapes]
-    ['triton_bitonic', 'cuda_radix_select', 'cuda_radix_select', 'cuda_threshold']
+    >>> shapes = ((8, 100, 64), (16, 4096, 64), (8192, 2048, 2), (10_656, 432, 160), (4096, 32000, 64))
+    >>> [largest(Problem(op="topk", sizes=dict(zip("mnk", shape)), dtype="bf16"), H200)[0] for shape in shapes]
+    ['triton_bitonic', 'cuda_radix_select', 'triton_bitonic', 'cuda_radix_select', 'cuda_threshold']
     """
-    if problem.sizes["n"] <= ONE_WARP:
+    m, n, k = (problem.sizes[axis] for axis in "mnk")
+    many = m > card.multiprocessors
+    if n <= ONE_WARP or (many and n <= MERGED_ROW and k <= FEW_FIRST):
         return ("triton_bitonic", "cuda_threshold")
-    longest = SHORT_TWO_DIGITS if problem.sizes["m"] <= FEW * card.multiprocessors else MOST_BY_TWO_DIGITS
-    two_digits = dtype(problem.dtype).itemsize_bytes == TWO_DIGITS and problem.sizes["n"] <= longest
-    if two_digits or (problem.sizes["m"] <= card.multiprocessors and problem.sizes["n"] <= SHORT_ROW):
+    two_digits = dtype(problem.dtype).itemsize_bytes == TWO_DIGITS
+    if (n <= SHORT_ROW and not many) or (n <= MERGED_ROW and two_digits):
         return ("cuda_radix_select", "cuda_threshold")
     return ("cuda_threshold", "cuda_radix_select")
