@@ -43,10 +43,10 @@ def test_what_a_document_says_of_trust_is_no_fact() -> None:
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setattr(shipped_runs, "_FOLDER", tmp_path)
-    for cache in (shipped_runs.names, shipped_runs.lines, shipped_runs.selftests):
+    for cache in (shipped_runs.names, shipped_runs.lines, shipped_runs.selftests, shipped_runs._load):
         cache.cache_clear()
     yield tmp_path
-    for cache in (shipped_runs.names, shipped_runs.lines, shipped_runs.selftests):
+    for cache in (shipped_runs.names, shipped_runs.lines, shipped_runs.selftests, shipped_runs._load):
         cache.cache_clear()
 
 
