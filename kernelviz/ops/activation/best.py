@@ -15,8 +15,9 @@ bf16 1.76 and by vectors 1.88, but of 933,995 2.58 and 2.17."""
 
 
 def activation(problem: Problem, card: Card) -> tuple[str, ...]:
-    """An element a thread with fast math up to 2^16 elements, of gelu 2^9, but of relu, which has none; else the kernel for the
-    size up to 2^17 elements, and for even numbers up to 2^20; else 16-byte vectors of CUDA C++, with fast math.
+    """An element a thread with fast math for sigmoid and silu up to 2^16 elements, and for gelu up to 2^9; else Triton
+    compiled for the size up to 2^17 elements, and for even numbers up to 2^20; else 16-byte vectors of CUDA C++, with fast
+    math except for relu.
 
     H200: Triton's blocks of 1024 are as fast as vectors for multiples of 16 elements (relu of 2^24 fp16: 15.68 us and 15.67), but
     load no vectors under a mask of another length.

@@ -12,8 +12,8 @@ and 2.38; but sums of 656,599 2.58, 2.25 and 2.41."""
 
 
 def elementwise(problem: Problem, card: Card) -> tuple[str, ...]:
-    """The kernel for the size up to 2^18 elements, and for even numbers up to 2^20; else Triton's blocks of 512 or 1024 for
-    multiples of 16 elements, and one 16-byte vector a thread of CUDA C++ for others.
+    """Triton compiled for the size up to 2^18 elements, and for even numbers up to 2^20; else Triton's blocks of 512 or 1024
+    for multiples of 16 elements, and one 16-byte vector a thread of CUDA C++ for others.
 
     Triton loads no vectors under a mask of another length, unless it knows the length. H200: 2^21 fp16 take 4.15 us in its
     blocks and 4.30 by vectors. Several vectors a thread gain 3 % for some sizes and lose more for others: sums of 2,376,410 fp32

@@ -10,8 +10,8 @@ SHORT, LONG = 128, 2048
 
 
 def attention(problem: Problem, card: Card) -> tuple[str, ...]:
-    """wgmma with tiles by size; Triton instead for at most 128 keys, and Triton's descriptors for heads of 64 and up to
-    2048 keys.
+    """wgmma with tiles by size; forward, Triton for at most 128 keys, and Triton's descriptors for heads of 64 with up to
+    2048 keys; backward, Triton's descriptors for heads of 256.
 
     >>> from kernelviz.ops.catalog.best import H200
     >>> sizes = {"b": 4, "s": 4096, "hq": 16, "hk": 16, "d": 128}
@@ -29,8 +29,8 @@ def attention(problem: Problem, card: Card) -> tuple[str, ...]:
 
 
 def causal_attention(problem: Problem, card: Card) -> tuple[str, ...]:
-    """wgmma with tiles by size; Triton instead for at most 128 keys forward, and backward for heads of 256; Gluon forward for
-    longer sequences of such heads.
+    """wgmma with tiles by size; forward, Triton for at most 128 keys, else Gluon for heads of 256; backward, Triton's
+    descriptors for heads of 256.
 
     >>> from kernelviz.ops.catalog.best import H200
     >>> sizes = {"b": 4, "s": 4096, "hq": 16, "hk": 16, "d": 64}

@@ -23,9 +23,9 @@ STRIP_ROWS, STRIP_BYTES = 512, 2**20
 
 
 def columns(problem: Problem, card: Card) -> tuple[str, ...]:
-    """One pass for up to 16 rows, and for rows of two blocks of 16-byte vectors a multiprocessor; one cluster of blocks up to 256
-    columns and 512 KiB; the matrix as one vector for more rows of less than 64 bytes; strips of all rows up to 512 or 1 MiB; and
-    else parts of the rows.
+    """One pass for at most 16 rows, or rows of two blocks of 16-byte vectors a multiprocessor; else one cluster of blocks for
+    up to 256 columns and 512 KiB; the matrix as one vector for rows of less than 64 bytes; strips of all rows for at most 512
+    rows or 1 MiB; else parts of the rows.
 
     >>> from kernelviz.ops.catalog.best import H200
     >>> sizes = ((2, 1555024), (21, 4264757), (4864, 8), (432734152, 1), (92, 10484), (1765, 9361))

@@ -14,8 +14,9 @@ fp32 take 21.04 us by bulk copies and 21.79 by vectors by size, 110,807,696 205.
 
 
 def copy(problem: Problem, card: Card) -> tuple[str, ...]:
-    """An element a thread up to 2^9 elements, or 2^15 behind an offset; Triton for the size up to 2^17 elements without an
-    offset; bulk copies beyond 32 MiB that begin on 16 bytes; and else vectors of CUDA C++, as many a thread as suit the size.
+    """An element a thread up to 2^9 elements, or 2^15 behind an offset; Triton compiled for the size up to 2^17 elements
+    without an offset; bulk copies beyond 32 MiB that begin on 16 bytes; else vectors of CUDA C++, as many a thread as suit
+    the size.
 
     >>> from kernelviz.ops.catalog.best import H200
     >>> places = ((512, 0), (5001, 0), (5001, 4), (2**20, 4), (2**23 + 1, 0), (2**23 + 1, 4))

@@ -30,9 +30,9 @@ with a block each, 528 of 1.6 MB."""
 
 
 def cross_entropy(problem: Problem, card: Card) -> tuple[str, ...]:
-    """Triton up to 64 rows and 16 KiB (backward 4) a multiprocessor; a thread a row up to 64 bytes (backward three accesses);
-    shared memory for unaligned rows up to 2 KiB; else a block a row; forward, a cluster for no more rows than multiprocessors or
-    from 512 KiB on, and all blocks where both hold.
+    """Triton for at most 64 rows and 16 KiB (backward 4) a multiprocessor; a thread a row up to 64 bytes (backward three
+    accesses); shared memory for unaligned rows up to 2 KiB; else a block a row; forward, a cluster if rows are no more than
+    multiprocessors or have 512 KiB, and all blocks of the GPU if both.
 
     Unaligned rows are no whole 16-byte vectors; an access is the widest of 2 to 16 bytes that begins with each row.
 

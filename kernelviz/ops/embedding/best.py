@@ -16,9 +16,9 @@ take 70.8 us in slices and 77.0 by units, 192 of 16 rows of 3.6 MB 215 and 560, 
 
 
 def rows(problem: Problem, card: Card) -> tuple[str, ...]:
-    """Units of CUDA C++, the widest pieces of 2 to 16 bytes of which rows consist; but slices, if ids are half as many again as
-    rows of the table and read 1 MiB, of rows beyond 2 KiB that are no whole 16-byte vectors, and beyond 16 KiB in a table of 8
-    MiB.
+    """Slices, if ids are at least 1.5 times the table's rows and read 1 MiB, for rows beyond 2 KiB that are not whole 16-byte
+    vectors, and for whole ones beyond 16 KiB in a table of at least 8 MiB; else units of CUDA C++, the widest pieces of 2 to
+    16 bytes of which rows consist.
 
     A slice is read once for all ids of its row. H200: 2.6 million rows of 48 bytes take 37.9 us by units and 156 in Triton's
     tiles, 14,680 ids of 16 rows of 51 KB 216 and 185; 32,768 rows of 1024 bf16 16.7, and 16.0 by a program of Triton each.

@@ -20,7 +20,7 @@ fp32, of which a warp loads a line in single elements. H200: 929,713 fp32 take 3
 
 def gated(problem: Problem, card: Card) -> tuple[str, ...]:
     """An element a thread up to 2^17 elements, and backward up to 2^21 of fp32; else Triton's blocks for multiples of 16
-    elements, the kernel for the size for other even numbers and for fp32 up to 2^20, and 16-byte vectors of CUDA C++.
+    elements, Triton compiled for the size for other even numbers and for fp32 up to 2^20, and 16-byte vectors of CUDA C++.
 
     Triton loads no vectors under a mask of another length, unless it knows the length.
 

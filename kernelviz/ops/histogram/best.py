@@ -12,8 +12,8 @@ warp, 512 1.08 and 3.30, 7,464 1.93 and 3.36; a line through its times meets the
 
 
 def histogram(problem: Problem, card: Card) -> tuple[str, ...]:
-    """Counters for each lane, which never wait for each other; counters for each warp up to 2^19 bytes, and for a block up to
-    2^14, since clearing and adding counters takes longer than counting.
+    """Counters for the block up to 2^14 bytes, and for each warp up to 2^19, since clearing and adding more counters would
+    take longer than counting; else counters for each lane, which never wait for each other.
 
     >>> from kernelviz.ops.catalog.best import H200
     >>> [histogram(Problem(op="histogram", sizes={"n": n}, dtype="uint8"), H200)[0] for n in (1, 8992, 65536, 268435456)]

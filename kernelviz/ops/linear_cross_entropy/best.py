@@ -7,7 +7,8 @@ from kernelviz.ops.catalog.best import Card, whole_vectors
 
 
 def loss(problem: Problem, card: Card) -> tuple[str, ...]:
-    """wgmma, padded where hidden sizes are no multiples of 8; Triton for at most 16 tokens, for fp32 and for other cards.
+    """Triton for at most 16 tokens, for fp32, and on cards without wgmma; else wgmma, padded where hidden sizes are no
+    multiples of 8.
 
     >>> from kernelviz.ops.catalog.best import H200
     >>> sizes = {"m": 8192, "h": 4096, "v": 128256}

@@ -17,9 +17,9 @@ rows of 4096: 14336 columns (0.85) take 86 us in Gluon and 89 by size, 6144 colu
 
 
 def matmul(problem: Problem, card: Card) -> tuple[str, ...]:
-    """In 16 bits, the skinny kernel up to 128 rows, Gluon where tiles of 128 × 256 fill 95 % of their rounds, Triton for
-    small or unaligned products, and wgmma with tiles by size else; in fp32, asynchronous copies for large products, and
-    tiles by size.
+    """In 16 bits forward, Triton for unaligned or narrow products, else the skinny kernel up to 128 rows, Triton for small
+    products, Gluon where 128 × 256 tiles fill 95 % of their rounds, else wgmma by size; 16 bits backward and tf32 forward,
+    wgmma if aligned, else Triton; other fp32, Triton backward, and forward CUDA C++ by size.
 
     >>> from kernelviz.ops.catalog.best import H200
     >>> def best(m, n, k):
@@ -59,8 +59,8 @@ def _fp32(problem: Problem, card: Card) -> tuple[str, ...]:
 
 
 def linear(problem: Problem, card: Card) -> tuple[str, ...]:
-    """wgmma with the bias and the activation fused where tiles of 128 × 256 are more than half of the multiprocessors and
-    rows are aligned, and Triton else.
+    """In 16 bits, wgmma with the bias and the activation fused where rows are aligned and 128 × 256 tiles are more than half
+    as many as multiprocessors; else Triton.
 
     >>> from kernelviz.ops.catalog.best import H200
     >>> sizes = {"m": 256, "n": 8192, "k": 4096}
@@ -71,8 +71,8 @@ def linear(problem: Problem, card: Card) -> tuple[str, ...]:
 
 
 def layouts(problem: Problem, card: Card) -> tuple[str, ...]:
-    """wgmma, which reads transposed factors as they are stored, where tiles of 128 × 256 are more than half of the
-    multiprocessors and rows are aligned, and Triton else.
+    """In 16 bits, wgmma, which reads transposed factors as they are stored, where rows are aligned and 128 × 256 tiles are
+    more than half as many as multiprocessors; else Triton.
 
     >>> from kernelviz.ops.catalog.best import H200
     >>> sizes = {"m": 4096, "n": 256, "k": 32768}

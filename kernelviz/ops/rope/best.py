@@ -19,8 +19,9 @@ MANY_TOKENS = 2**13
 
 
 def rope(problem: Problem, card: Card) -> tuple[str, ...]:
-    """A program of Triton a token for at most 16 tokens, and for at most 2^13 whose heads have halves of together more than 640
-    bytes, if the pairs, as powers of two, are at most 512; else the CUDA C++ that leaves the inputs as they are.
+    """Where at most 512 pairs remain after heads and pairs are rounded up to powers of two, a program of Triton a token for
+    at most 16 tokens, or up to 2^13 with more than 640 bytes in one half of all heads; else the CUDA C++ that leaves the
+    inputs as they are.
 
     That many heads whose halves are narrow vectors are read faster as pieces of shared memory is an estimate. H200: 33,391 tokens
     of 60 heads of 30 fp16 took 101 us in Triton and 117 in CUDA C++ with 2 bytes a thread of each half.

@@ -18,9 +18,9 @@ shared memory and 41 by warps, 300,000 of 666 bytes 67 and 92; 1,348,296 of 992 
 
 
 def row_sum(problem: Problem, card: Card) -> tuple[str, ...]:
-    """The kernel that prefetches vectors, but the kernel for the length up to 256 elements a row and 65,536 in all, else programs
-    of Triton for the size for rows of one or two elements and for up to 2048 of at most 16 KiB a multiprocessor, else pieces of
-    shared memory up to 1 KiB a row.
+    """CUDA C++ compiled for the row length up to 256 elements a row and 65,536 in all; else Triton compiled for the size for
+    rows of one or two elements, and of up to 2048 with at most 16 KiB a multiprocessor; else pieces of shared memory for rows
+    up to 1 KiB; else the kernel that prefetches vectors.
 
     H200: 433 rows of 20,213 bf16 take 6.28 us by the kernel that prefetches and 7.66 by a block each; 459,272 of 1,208 fp16 374
     and by warps 252.
@@ -37,9 +37,9 @@ def row_sum(problem: Problem, card: Card) -> tuple[str, ...]:
 
 
 def argmax(problem: Problem, card: Card) -> tuple[str, ...]:
-    """The packed maximum of vectors, but the kernel for the length up to 256 elements a row and 65,536 in all, else programs
-    of Triton for the size for rows of one or two elements and for up to 2048 of at most 16 KiB a multiprocessor, else pieces of
-    shared memory up to 1 KiB a row.
+    """CUDA C++ compiled for the row length up to 256 elements a row and 65,536 in all; else Triton compiled for the size for
+    rows of one or two elements, and of up to 2048 with at most 16 KiB a multiprocessor; else pieces of shared memory for rows
+    up to 1 KiB; else the packed maximum of vectors.
 
     H200: 64 rows of 8,388,608 bf16 take 245 us by the packed maximum and 282 if a row is in parts; 2,752,765 of 364 695 as pieces
     of shared memory and 800.

@@ -14,8 +14,8 @@ STREAMING_BYTES = 2**25
 
 
 def scale(problem: Problem, card: Card) -> tuple[str, ...]:
-    """The kernel for the size up to 2^17 elements, and for even numbers up to 2^20; else Triton's blocks for multiples of 16
-    elements; for others 16-byte vectors of CUDA C++, as many a thread as suit the size up to 32 MiB.
+    """Triton compiled for the size up to 2^17 elements, and for even numbers up to 2^20; else Triton's blocks for multiples
+    of 16 elements; for others 16-byte vectors of CUDA C++, as many a thread as suit the size up to 32 MiB.
 
     Triton loads no vectors under a mask of another length, unless it knows the length.
 

@@ -23,9 +23,9 @@ atomic additions, 38,352 to 609,272 of 64 31 and 50, 60 to 253 of 97,000 fp32 30
 
 
 def segments(problem: Problem, card: Card) -> tuple[str, ...]:
-    """Atomic additions of vectors; but in 16 bits one launch for at most 1,024 rows and 16 a sum (one beyond 2^23 elements), a
-    table in shared memory for up to 2^13 elements with 256 additions each and 2^14 in all, and segments of sorted ids beyond 2^23
-    elements if rows have 32 or (16 bits) are fewer than sums.
+    """In 16 bits, one launch for at most 1,024 rows and 16 a sum (one beyond 2^23 elements); else a table in shared memory of
+    up to 2^13 elements with 256 additions each and 2^14 in all; sorted segments beyond 2^23 elements if rows have 32 or, in
+    16 bits, are fewer than sums; else atomic additions of vectors.
 
     Elements are those of src, in 16 bits and of the table. In fp32 atomic additions are one launch, too. To few sums they wait
     for each other: 4.7 ns each on an H200.

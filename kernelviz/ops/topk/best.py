@@ -19,9 +19,9 @@ TWO_DIGITS = 2
 
 
 def largest(problem: Problem, card: Card) -> tuple[str, ...]:
-    """A threshold from a sample of the row; but a bitonic sort for rows of at most 256 elements, or of 2048 for the 8 largest if
-    rows are more than multiprocessors, and digit by digit for no more rows of at most 8192, and for 16-bit numbers in rows of at
-    most 2048.
+    """A bitonic sort for rows of at most 256 elements, or of 2048 for at most the 8 largest if rows are more than
+    multiprocessors; else selection digit by digit for 16-bit rows of at most 2048, or any of at most 8192 if rows are no more
+    than multiprocessors; else a threshold from a sample of the row.
 
     A warp sorts without atomic additions and the barriers of a block.
 

@@ -12,8 +12,9 @@ MANY_FEATURES = 16384
 
 
 def w4a16(problem: Problem, card: Card) -> tuple[str, ...]:
-    """Streams of weights (products of integers for one row of at least 16384 features) up to 8 rows, tensor cores for one
-    other row and up to 16, Triton's fused kernel up to 192, and weights made 16-bit first beyond.
+    """For one row, streams of weights with products of integers from 16384 features on, else tensor cores; for 2 to 8 rows,
+    streams of weights; then tensor cores up to 16 rows, Triton's fused kernel up to 192, and weights converted to 16 bits
+    first beyond.
 
     It never names `cuda_mma_shuffled`, which reorders the weights outside of the call.
 
