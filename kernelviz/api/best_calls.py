@@ -62,16 +62,16 @@ def best(
     measure: bool = True,
     **sizes: int,
 ) -> BestCall:
-    """The fastest own variant for these tensors of one GPU, bound to them; call it to run the op.
+    """The fastest of up to five own variants for these tensors of one GPU, bound to them; call it to run the op.
 
     >>> softmax = kv.best("softmax", x)  # doctest: +SKIP
     >>> y = softmax()  # doctest: +SKIP
 
     The rule of the op puts its own variants in order by sizes, number format and card. The first call for a problem on a GPU
-    measures the first five of them (some seconds, in a worker process, which checks the outputs, needs memory for tensors of its
-    own, and keeps at most a third of the GPU's until this process ends). The run is stored, and later calls use it, until a
-    source, the driver or a compiler changes. Where nothing can be measured, the rule decides (`not_measured`).
-    measure: False: use a stored run if there is one, but make none.
+    measures up to the first five of them: some seconds in a worker process, which checks the outputs, needs memory for tensors of
+    its own, and keeps up to a third of the GPU's memory until this process ends. The run is stored, and later calls use it, until
+    the source of one of these variants, the driver or a compiler changes. Where nothing can be measured, the rule decides
+    (`not_measured`). measure: False: use a stored run if there is one, but make none.
 
     inputs: those of the op in order, for a backward pass followed by the gradients of its outputs. sizes: of axes that
     no tensor has as a dimension, such as ``k=8`` of ``topk``. A variant that these tensors do not allow, for example by
