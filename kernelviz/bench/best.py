@@ -74,7 +74,7 @@ def best(
 def best_of_problem(bench: Bench, op: Op, problem: Problem, device: Device) -> Best:
     """The same for a problem. A variant that needs what a device of this machine lacks is passed over. Errors: BadField."""
     usable = candidates(op, problem, card_of(device))
-    if any(device == here for here in bench.devices()):
+    if is_here(bench, device):
         lacking = {offer.variant.name for offer in bench.offers(op.name, device.id) if offer.lack is not None}
         usable = tuple(v for v in usable if v.name not in lacking)
     if not usable:
@@ -82,6 +82,11 @@ def best_of_problem(bench: Bench, op: Op, problem: Problem, device: Device) -> B
             "op", op.name, f"no own variant solves {problem.key} on {device.name}; choose a library's variant"
         )
     return Best(problem, device, rule_of(op), usable)
+
+
+def is_here(bench: Bench, device: Device) -> bool:
+    """Whether the device is one of this machine, and no card of a recorded run."""
+    return device in bench.devices()
 
 
 def card_of(device: Device) -> Card:

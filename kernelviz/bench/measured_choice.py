@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from kernelviz.bench.availability import only_in_worker
 from kernelviz.bench.bench import Bench
-from kernelviz.bench.best import Best
+from kernelviz.bench.best import Best, is_here
 from kernelviz.bench.trends import Wanted
 from kernelviz.core import BadField, KernelvizError, Method, Plan
 from kernelviz.core.events import RunEnded
@@ -66,7 +66,7 @@ def stored_choice(bench: Bench, best: Best) -> MeasuredChoice | None:
     """By the newest finished run on this device in which each candidate had its present source and was right or wrong
     (`Trends.together`). A run of more variants, for example by the Bench page, counts with all of its own variants. None where
     there is no such run, or none of them was right."""
-    if all(best.device != here for here in bench.devices()):
+    if not is_here(bench, best.device):
         return None
     op = bench.ops()[best.problem.op].of(best.problem)
     wanted = Wanted(
@@ -90,7 +90,7 @@ def chosen(bench: Bench, best: Best, *, measure: bool = False, owner: str = "") 
         return Chosen(in_measured_order(best, known), known)
     if not measure:
         return Chosen(best, reason="not_asked")
-    if all(best.device != here for here in bench.devices()):
+    if not is_here(bench, best.device):
         raise BadField("device", best.device.name, "it is not a GPU of this machine, so nothing can be measured on it")
     if len(candidates_of(best)) < 2:
         return Chosen(best, reason="one_candidate")

@@ -1,16 +1,17 @@
 """Use case: how the times of cases on a device change from run to run: levels, changes and regressions. `Bench.trends`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from operator import attrgetter, itemgetter
+from statistics import mode
 from typing import cast, get_args
 
 from kernelviz.bench.summaries import Devices
-from kernelviz.core import Device, Environment, Failure, Problem, Result, Stage, check_name
+from kernelviz.core import Device, Environment, Failure, Problem, Result, Run, Stage, check_name
 from kernelviz.core.problem import case_key
 from kernelviz.hardware.toolchain import installed_versions
-from kernelviz.metrics.figures import Headline
+from kernelviz.metrics.figures import Headline, figure_of
 from kernelviz.metrics.trend import Point, Trend, trend
 from kernelviz.store import Store
 from kernelviz.store.trends import TimeRow
@@ -87,40 +88,18 @@ class Trends:
     def together(self, device: Device, wanted: Wanted) -> Together | None:
         """The newest finished burst run on the device that has, for the problem, each variant of `wanted.least` right, or failed
         for good, with its present source, with the present driver and compilers. None if there is none. Raises UnknownName."""
-        keys = {case_key(wanted.problem, name): name for name in wanted.digests}
-        rows = [row for key in keys for row in self._store.trends.times(device.uuid, case_key=key) if row.cold_s]
-        newest = sorted({(row.at, row.run_id) for row in rows if row.setup.startswith("burst")}, reverse=True)
-        for at, run_id in newest:
-            if not self._as_now(run_id, device):
-                continue
-            results = {r.variant: r for r in self._store.results.of_cases(run_id, list(keys)).values()}
-            if all(_counts(results.get(name), wanted.digests[name]) for name in wanted.least):
-                same = {row.variant: row for row in rows if row.run_id == run_id}
-                setup = _commonest([row.setup for row in same.values()])
-                compared = {
-                    name: row
-                    for name, row in same.items()
-                    if row.setup == setup and _counts(results.get(name), wanted.digests[name])
-                }
-                return Together(
-                    run_id,
-                    at,
-                    {name: row.cold_s[0] for name, row in compared.items() if row.cold_s is not None},
-                    {name: c for name in compared if (c := results[name].configuration) is not None},
-                )
+        times = self._store.trends.times
+        keys = (case_key(wanted.problem, name) for name in wanted.digests)
+        runs = {(row.at, row.run_id) for key in keys for row in times(device.uuid, case_key=key) if row.cold_s}
+        versions = installed_versions(COMPILERS)
+        for at, run_id in sorted(runs, reverse=True):
+            run = self._store.runs.load(run_id)
+            results = {r.variant: r for r in run.results if r.problem == wanted.problem and _counts(r, wanted.digests)}
+            if _is_comparable(run, device, versions) and results.keys() >= set(wanted.least):
+                seconds = _alike_s(results.values())
+                configurations = {name: c for name in seconds if (c := results[name].configuration) is not None}
+                return Together(run_id, at, seconds, configurations)
         return None
-
-    def _as_now(self, run_id: str, device: Device) -> bool:
-        """Whether the run has finished, with the driver of now and with these versions of what compiles kernels."""
-        if self._store.runs.row(run_id).status != "finished":
-            return False
-        there = self._store.runs.environments([run_id]).get(run_id)
-        here = installed_versions(COMPILERS)
-        return (
-            there is not None
-            and there.device.driver == device.driver
-            and all(there.versions.get(name, version) == version for name, version in here.items())
-        )
 
     def slower(self, cases: Sequence[CaseTrend]) -> tuple[CaseTrend, ...]:
         """Those of the cases that are slower than at their best level, the largest slow-down first, with what changed at the same
@@ -173,12 +152,23 @@ def _components(machine: Environment | None) -> tuple[tuple[str, str], ...]:
     )
 
 
-def _counts(result: Result | None, digest: str) -> bool:
-    """Whether a variant with this source has a time, or failed in a way that it would fail again."""
-    if result is None or result.source_digest != digest:
+def _counts(result: Result, digests: Mapping[str, str]) -> bool:
+    """Whether a variant with its present source has a time, or failed in a way that it would fail again."""
+    if result.source_digest is None or result.source_digest != digests.get(result.variant):
         return False
     return not isinstance(result.outcome, Failure) or result.outcome.stage not in PASSING_STAGES
 
 
-def _commonest(values: Sequence[str]) -> str:
-    return max(dict.fromkeys(values), key=values.count, default="")
+def _is_comparable(run: Run, device: Device, versions: Mapping[str, str]) -> bool:
+    """Whether the run has finished, in bursts, with the present driver and with these versions of what compiles kernels."""
+    there = run.environment
+    same = all(there.versions.get(name, version) == version for name, version in versions.items())
+    return run.status == "finished" and run.method.clock == "burst" and there.device.driver == device.driver and same
+
+
+def _alike_s(results: Iterable[Result]) -> dict[str, float]:
+    """The cold times in seconds of those that were timed and launched as most of them were."""
+    figures = {r.variant: cold for r in results if (cold := figure_of(r.timing, "cold")) is not None}
+    ways = {name: (cold.timer, cold.launch) for name, cold in figures.items()}
+    usual = mode(ways.values()) if ways else None
+    return {name: cold.estimate for name, cold in figures.items() if ways[name] == usual}

@@ -117,18 +117,6 @@ def elements_a_multiprocessor(elements: int, card: Card) -> int:
     return -(-elements // card.multiprocessors)
 
 
-def slabs_of_rows(problem: Problem, card: Card, *, longest_bytes: int) -> bool:
-    """Whether rows are at most so long and together fill a piece of 4 KiB of shared memory for each multiprocessor.
-
-    >>> shapes = ((2**20, 21), (200, 21), (2**20, 1000))
-    >>> problems = [Problem(op="softmax", sizes={"m": m, "n": n}, dtype="bf16") for m, n in shapes]
-    >>> [slabs_of_rows(problem, H200, longest_bytes=512) for problem in problems]
-    [True, False, False]
-    """
-    of_row = row_bytes(problem)
-    return of_row <= longest_bytes and problem.sizes["m"] * of_row >= SLAB_BYTES * card.multiprocessors
-
-
 def few_slabs(problem: Problem, card: Card, *, columns: str = "n") -> bool:
     """Whether all rows together are at most four pieces of 4 KiB for each multiprocessor.
 
