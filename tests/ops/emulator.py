@@ -245,12 +245,14 @@ class Emulator:
         return [file]
 
 
-def with_header(source: Path, name: str) -> str:
-    """The text of a kernel file with a header of ours in place of its `#include`, so that a fault can be planted there."""
-    include = f'#include "{name}"\n'
+def with_header(source: Path, *names: str) -> str:
+    """The text of a kernel file with headers of ours in place of their `#include`, so that a fault can be planted there."""
     text = source.read_text()
-    assert text.count(include) == 1
-    return text.replace(include, (nvrtc.HEADERS / name).read_text())
+    for name in names:
+        include = f'#include "{name}"\n'
+        assert text.count(include) == 1
+        text = text.replace(include, (nvrtc.HEADERS / name).read_text())
+    return text
 
 
 def translated_text(text: str) -> str:

@@ -211,7 +211,8 @@ def output_for_one_size(
         divisor = str(n if op.name == "mean" else 1)
         defines |= {"SIZE": str(n), "THREADS": str(known.threads), "OF_LOAD": str(known.width), "DIVISOR": divisor}
     out = Output(1, {"cumsum": n, "row_sum": x.shape[0]}.get(op.name, 1), x.dtype)
-    text = with_header(source, "lane_scan.cuh" if op.name == "cumsum" else "adjacent_sum.cuh")
+    headers = ("lane_scan.cuh", "access_bits.cuh") if op.name == "cumsum" else ("adjacent_sum.cuh",)
+    text = with_header(source, *headers)
     assert change[0] in text
     program = emulator.program(source, kernel, defines, text=text.replace(*change) if change[0] else text)
     error = program.run([x, out.matrix, *rest], Grid(blocks=blocks, threads=threads), mode)

@@ -98,7 +98,7 @@ def test_the_first_of_equal_numbers_and_nan(emulator: Emulator) -> None:
 
 
 MISTAKES = {
-    "the last elements are left out": ("if (tail < n) {", "if (tail + 1 < n) {"),
+    "the last elements are left out": ("if (lane < n - tail) {", "if (lane + 1 < n - tail) {"),
     "the first elements are left out": ("if (lane < head) {", "if (lane + 1 < head) {"),
     "all blocks of a row read the same": ("piece * THREADS + threadIdx.x", "threadIdx.x"),
     "a vector too many": ("(VECTORS - 1) * lanes < count", "(VECTORS - 1) * lanes < count + 1"),

@@ -1,5 +1,6 @@
 // CUDA C++ kernel of `cumsum` of few elements, by one block, for one size only. ELEMENT is float, __half or __nv_bfloat16; sums are made in
 // fp32 and rounded once an element. With the size as a constant, nothing is computed about addresses, ends or tiles.
+#include "access_bits.cuh"
 #include "lane_scan.cuh"
 #include "one_element.cuh"
 #include "vec16.cuh"
@@ -60,21 +61,16 @@ extern "C" __global__ void __launch_bounds__(1, 1) cumsum_known_size_serial(cons
 
 // The elements behind the last vector, in pieces of a power of two: as few accesses as there are ones in AFTER.
 constexpr int WHOLE = SIZE / OF_THREAD, AFTER = SIZE % OF_THREAD;
-template <int BYTES> struct Piece;
-template <> struct Piece<2> {
-    using Bits = unsigned short;
-};
-template <> struct Piece<4> {
-    using Bits = unsigned;
-};
+static_assert(WHOLE > 0);
+template <int BYTES> struct Piece : BitsOf<BYTES> {};
 template <> struct Piece<8> {
-    using Bits = unsigned long long;
+    using Type = unsigned long long;  // uint2 has no volatile copy
 };
 template <int PIECE> __device__ __forceinline__ void load_after(const ELEMENT* from, Vector& after) {
     if constexpr (PIECE > 0) {
         if constexpr ((AFTER & PIECE) > 0) {
             constexpr int FIRST = AFTER / (2 * PIECE) * (2 * PIECE);
-            using Bits = typename Piece<PIECE * sizeof(ELEMENT)>::Bits;
+            using Bits = typename Piece<PIECE * sizeof(ELEMENT)>::Type;
             // Volatile, because the compiler would move the load to the branch that needs it, behind the barrier.
             *reinterpret_cast<Bits*>(after.of + FIRST) = *reinterpret_cast<const volatile Bits*>(from + FIRST);
         }
@@ -85,7 +81,7 @@ template <int PIECE> __device__ __forceinline__ void store_after(ELEMENT* to, co
     if constexpr (PIECE > 0) {
         if constexpr ((AFTER & PIECE) > 0) {
             constexpr int FIRST = AFTER / (2 * PIECE) * (2 * PIECE);
-            using Bits = typename Piece<PIECE * sizeof(ELEMENT)>::Bits;
+            using Bits = typename Piece<PIECE * sizeof(ELEMENT)>::Type;
             *reinterpret_cast<Bits*>(to + FIRST) = *reinterpret_cast<const Bits*>(after.of + FIRST);
         }
         store_after<PIECE / 2>(to, after);

@@ -96,9 +96,9 @@ __device__ __forceinline__ Partial reduce_row(const ELEMENT* x, int n, int lane,
             add_vector(partial, vector[k], head + (i + k * lanes) * WIDTH);
         }
     }
-    const int tail = head + count * WIDTH + lane;
-    if (tail < n) {
-        partial.add(to_float(x[tail]), tail);
+    const int tail = head + count * WIDTH;
+    if (lane < n - tail) {  // tail + lane may be beyond 2^31
+        partial.add(to_float(x[tail + lane]), tail + lane);
     }
     return partial;
 }
