@@ -76,7 +76,7 @@ def _warm_s(tracer: Tracer, launch: Launch, calls: int = 8) -> float:
 
 
 @probe(
-    "By the hardware's counters: which share of a read of 16 MiB behind the flush comes from DRAM?",
+    "By the hardware's counters: which share of a read of 16 MiB, and of one of 64 KiB, behind the flush comes from DRAM?",
     limit=DRAM_SHARE,
     unit="fraction",
     at_most=False,
@@ -86,15 +86,22 @@ def flush_by_counters(at: Workbench) -> Finding:
     metric = "dram__bytes_read.sum"
     options = ("--cache-control", "none", "--metrics", metric)
     rows = children.profiled(at, "kernelviz.measure.selftest.ncu_probe", (at.device.id, "reads"), options)
-    kinds = kernels.READ_KINDS
-    if len(rows) % len(kinds):
-        raise RuntimeError(f"ncu counted {len(rows)} reads of {len(kinds)} kinds")
-    each = len(rows) // len(kinds)
-    shares = [children.quantity(row, metric) / kernels.READ_BYTES for row in rows]
-    figures = {f"{kind}_least_share": min(shares[i * each : (i + 1) * each]) for i, kind in enumerate(kinds)}
-    warm = figures.pop("warm_least_share")
-    least = min(figures.values())
+    groups = [(size, kind) for size in kernels.READ_SIZES_BYTES for kind in kernels.READ_KINDS]
+    if len(rows) % len(groups):
+        raise RuntimeError(f"ncu counted {len(rows)} reads of {len(groups)} kinds and sizes")
+    each = len(rows) // len(groups)
+    read_bytes = [children.quantity(row, metric) for row in rows]
+    least_of = {group: min(read_bytes[i * each : (i + 1) * each]) / group[0] for i, group in enumerate(groups)}
+    cold = {group: share for group, share in least_of.items() if group[1] != "warm"}
+    warm = least_of[kernels.READ_BYTES, "warm"]
+    least = min(cold.values())
+    figures = {f"{kind}_least_share{_suffix(size)}": share for (size, kind), share in cold.items()}
     return Finding(least, figures | {"warm_share": warm}, least >= DRAM_SHARE and warm < DRAM_SHARE)
+
+
+def _suffix(size_bytes: int) -> str:
+    """What tells the figures of the small read from those of the other."""
+    return "_small" if size_bytes == kernels.SMALL_READ_BYTES else ""
 
 
 @probe(

@@ -19,6 +19,9 @@ READS = {"normal": "kernelviz_probe_read", "evict_last": "kernelviz_probe_read_e
 READ_KINDS = (*READS, "persisting", "warm")
 """The profiled reads: normal and evict-last loads, normal loads of a persisting window, and a read directly after itself."""
 READ_BYTES = 16 * 2**20
+SMALL_READ_BYTES = 64 * 2**10
+READ_SIZES_BYTES = (READ_BYTES, SMALL_READ_BYTES)
+"""Of the small one, all lines with the priority evict_last survived reads of twice the L2 (H200, 2026-11-30); of 16 MiB 2 %."""
 _GUARD = ctypes.c_uint(0xFFFFFFFF)
 
 

@@ -49,8 +49,12 @@ def call(cases: list[Case], tools: Instruments, where: torch.device, times: int)
 
 
 def read(tools: Instruments, where: torch.device) -> None:
-    """For each kind of line READS times: read, flush, then the profiled read; `warm` is read twice without a flush."""
-    source = kernels.vectors(kernels.READ_BYTES // kernels.VECTOR_BYTES, where)
+    """For each size and kind of line READS times: read, flush, then the profiled read; `warm` is read twice without a flush."""
+    for size_bytes in kernels.READ_SIZES_BYTES:
+        _read(tools, kernels.vectors(size_bytes // kernels.VECTOR_BYTES, where))
+
+
+def _read(tools: Instruments, source: torch.Tensor) -> None:
     for kind in kernels.READ_KINDS:
         launch = kernels.read(source, kind if kind in kernels.READS else "normal")
         with kernels.persisting(source) if kind == "persisting" else nullcontext():

@@ -3,7 +3,7 @@
 from kernelviz.core import Mark, MarkKind, Timeline
 from kernelviz.measure.selftest.workbench import Workbench
 from kernelviz.measure.timing.capture import CudaTimed
-from kernelviz.measure.timing.trace import FLUSH, MARKER, POISON, Iteration, Record, iterations
+from kernelviz.measure.timing.trace import BEFORE_FLUSH, FLUSH, MARKER, POISON, Iteration, Record, iterations
 
 ITERATIONS = 3
 ELEMENTS = 2**20
@@ -47,4 +47,9 @@ def _kind(record: Record, is_call: bool) -> MarkKind:
     return "call" if is_call else next((kind for name, kind in _OWN if record.name.startswith(name)), "restore")
 
 
-_OWN: tuple[tuple[str, MarkKind], ...] = ((FLUSH, "flush"), (MARKER, "marker"), (POISON, "poison"))
+_OWN: tuple[tuple[str, MarkKind], ...] = (
+    (FLUSH, "flush"),
+    *((name, "flush") for name in BEFORE_FLUSH),
+    (MARKER, "marker"),
+    (POISON, "poison"),
+)

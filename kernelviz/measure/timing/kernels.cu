@@ -34,6 +34,38 @@ extern "C" __global__ void __launch_bounds__(512) kernelviz_flush_l2(
     store_clock(cycles);
 }
 
+// Gives each line of a buffer the priority evict_last, so that they replace those of other data that have it: these would survive
+// reads of the usual priority. Before sm_80 there is no such priority.
+extern "C" __global__ void __launch_bounds__(512) kernelviz_replace_kept_lines(
+    const uint4* __restrict__ vectors, long long count, unsigned guard, unsigned* sink) {
+#if __CUDA_ARCH__ >= 800
+    unsigned sum = 0;
+    unsigned long long policy;
+    asm("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(policy));
+    const long long step = (long long)gridDim.x * blockDim.x;
+    for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < count; i += step) {
+        uint4 v;
+        asm volatile("ld.global.L2::cache_hint.v4.u32 {%0, %1, %2, %3}, [%4], %5;"
+                     : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+                     : "l"(vectors + i), "l"(policy));
+        sum |= v.x | v.y | v.z | v.w;
+    }
+    if (sum == guard) {
+        *sink = sum;
+    }
+#endif
+}
+
+// Gives the lines (128 bytes) of that buffer the usual priority again, so that the flush and the call may replace them.
+extern "C" __global__ void __launch_bounds__(512) kernelviz_keep_no_lines(const uint4* vectors, long long lines) {
+#if __CUDA_ARCH__ >= 800
+    const long long step = (long long)gridDim.x * blockDim.x;
+    for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < lines; i += step) {
+        asm volatile("applypriority.global.L2::evict_normal [%0], 128;" ::"l"(vectors + 8 * i) : "memory");
+    }
+#endif
+}
+
 extern "C" __global__ void kernelviz_end_marker(long long* cycles) { store_clock(cycles); }
 
 // Takes the place of the flush before a call whose data stay in the caches.

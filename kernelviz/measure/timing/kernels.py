@@ -20,6 +20,8 @@ FLUSH_WAVES = 3
 blocks are assigned to SMs. A grid that fits keeps the order: a process would then always have the same order, and an add of
 2^20 takes 4.06-4.13 us depending on it (docs/measuring.md)."""
 _THREADS = 512
+LINE_BYTES = 128
+"""Of the L2."""
 
 
 class Instruments:
@@ -31,11 +33,15 @@ class Instruments:
         self.l2_bytes: int = properties.L2_cache_size
         self.device = device
         self._flush = nvrtc.kernel(SOURCE, "kernelviz_flush_l2")
+        self._replace = nvrtc.kernel(SOURCE, "kernelviz_replace_kept_lines")
+        self._release = nvrtc.kernel(SOURCE, "kernelviz_keep_no_lines")
         self._marker = nvrtc.kernel(SOURCE, "kernelviz_end_marker")
         self._begin = nvrtc.kernel(SOURCE, "kernelviz_begin_marker")
         self._poison = nvrtc.kernel(SOURCE, "kernelviz_poison")
         count = max(FLUSH_SHARE * self.l2_bytes, 2**20) // 16
         self._count = ctypes.c_longlong(count)
+        self._replaced = ctypes.c_longlong(count // FLUSH_SHARE)
+        self._lines = ctypes.c_longlong(count // FLUSH_SHARE * 16 // LINE_BYTES)
         # Bit patterns below 2^30: no OR of them is the guard, so the flush never writes.
         self._vectors = torch.randint(0, 2**30, (count * 4,), dtype=torch.int32, device=device)
         self._sink = torch.zeros(1, dtype=torch.int32, device=device)
@@ -45,10 +51,13 @@ class Instruments:
         _forbid_persisting_lines()
 
     def flush(self, cycles: Tensor | None = None) -> None:
-        """Read twice the L2. `cycles`: int64, one entry an SM, receives each SM's cycle counter at the end."""
+        """Read twice the L2, after lines that a call has read with the priority evict_last were replaced. `cycles`: int64, one
+        entry an SM, receives each SM's cycle counter at the end."""
+        buffer, sink = self._vectors.data_ptr(), self._sink.data_ptr()
+        nvrtc.launch(self._replace, self._grid, _THREADS, buffer, self._replaced, self._guard, sink)
+        nvrtc.launch(self._release, self._grid, _THREADS, buffer, self._lines)
         nvrtc.launch(
-            self._flush, self._grid, _THREADS,
-            self._vectors.data_ptr(), self._count, self._guard, self._sink.data_ptr(), _pointer(cycles),
+            self._flush, self._grid, _THREADS, buffer, self._count, self._guard, sink, _pointer(cycles)
         )  # fmt: skip
 
     def begin(self, cycles: Tensor | None = None) -> None:

@@ -14,6 +14,8 @@ from kernelviz.core.driver_operations import MEMCPY, MEMSET
 from kernelviz.core.reasons import Between, CachedOutput, OtherStream
 
 FLUSH = "kernelviz_flush_l2"
+BEFORE_FLUSH = ("kernelviz_replace_kept_lines", "kernelviz_keep_no_lines")
+"""What the instrument launches before each flush. It is no part of an iteration."""
 BEGIN = "kernelviz_begin_marker"
 MARKER = END_MARKER
 POISON = "kernelviz_poison"
@@ -21,6 +23,8 @@ EARLY_NS = 5_000
 """A call stamped as started this much before its flush ended did not wait for it."""
 ATTEMPTS = 3
 """The maximum number of times that a session is traced if its records are not plausible."""
+FLUSHES = 3
+"""Of which the mean length is taken."""
 MAX_RECORDS = 5_000_000
 """A worker is replaced after this many records: bad stamps were reported after about 25 M graph records (parcagpu#23)."""
 
@@ -88,7 +92,7 @@ class WrongWork(TraceError):
 
 def _nothing_inside(records: list[Record], opened: Record) -> OtherStream | CachedOutput:
     """Why a call launched nothing between its flush and its marker: it launched elsewhere, or not at all."""
-    ours = (FLUSH, BEGIN, MARKER, POISON, MEMCPY, MEMSET)
+    ours = (FLUSH, *BEFORE_FLUSH, BEGIN, MARKER, POISON, MEMCPY, MEMSET)
     streams = {r.stream for r in records} - {None}
     elsewhere = any(not r.name.startswith(ours) for r in records) or len(streams) > 1
     between: Between = "flush" if opened.name.startswith(FLUSH) else "markers"
@@ -193,11 +197,11 @@ class TracedStamps:
 
     def flush_length_s(self, flush: Callable[[], None]) -> float:
         def work() -> None:
-            for _ in range(3):
+            for _ in range(FLUSHES):
                 flush()
 
         work()
-        return min((r.end_ns - r.start_ns) / 1e9 for r in self._tracer.trace(work))
+        return sum(r.end_ns - r.start_ns for r in self._tracer.trace(work)) / 1e9 / FLUSHES
 
     def begins(self, timed: Pattern, graph_index: int, number: int) -> None:
         """Do nothing: the tracer's records contain the start and end of each call."""
