@@ -3,9 +3,8 @@
     python tests/gpu/evict_last_lines.py
 
 The kernel reads n numbers in fp32 and writes a sum for each 1,024. If it is faster with evict_last behind a flush, it finds its
-lines of the call before. Several flushes are tried: that of the instrument, and the same behind two kernels that first replace
-such lines by a part of its buffer or all of it, and then give these the usual priority. docs/measuring.md, "Lines that survive
-the flush", has the figures.
+lines of the call before. Tried are the flush of the instrument, the same with another share of the L2 by whose lines such lines
+are replaced, and one that replaces none. docs/measuring.md, "Lines that are to be kept", has the figures.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -22,32 +20,22 @@ import triton
 import triton.language as tl
 
 from kernelviz.measure.session.device_session import open_session
-from kernelviz.measure.timing.kernels import Instruments, between_events_s
+from kernelviz.measure.timing.kernels import LINE_BYTES, REPLACED_SHARE, Instruments
 from kernelviz.measure.timing.timer import BoundLaunch
-from kernelviz.ops.kernels import nvrtc
 
-SOURCE = Path(__file__).parent / "evict_last_lines.cu"
 SIZES = tuple(2**exponent for exponent in (8, 12, 14, 16, 18, 20, 22, 24))
 POLICIES = ("", "evict_last", "evict_first")
-BLOCK, THREADS, ROUNDS = 1024, 512, 60
-SHARES = (1 / 32, 1 / 8, 1 / 2, 1.0)
+BLOCK, ROUNDS = 1024, 60
+SHARES = (0, 1 / 16, 1 / 4, 1)
 
 
-class Replacing(Instruments):
-    """A flush behind which no line has the priority evict_last. `share`: of its buffer, twice the L2, by which they are
-    replaced."""
-
-    def __init__(self, device: torch.device, share: float) -> None:
-        super().__init__(device)
-        self._part = ctypes.c_longlong(int(share * self._count.value) // 8 * 8)
-        self._replace = nvrtc.kernel(SOURCE, "kernelviz_replace_last")
-        self._release = nvrtc.kernel(SOURCE, "kernelviz_usual_priority")
-
-    def flush(self, cycles: torch.Tensor | None = None) -> None:
-        vectors, part = self._vectors.data_ptr(), self._part
-        nvrtc.launch(self._replace, self._grid, THREADS, vectors, part, self._guard, self._sink.data_ptr())
-        nvrtc.launch(self._release, self._grid, THREADS, vectors, ctypes.c_longlong(part.value // 8))
-        super().flush(cycles)
+def replacing(share: float, device: torch.device) -> Instruments:
+    """The flush with another REPLACED_SHARE."""
+    instruments = Instruments(device)
+    lines = int(share * instruments.l2_bytes) // LINE_BYTES
+    instruments._replaced_lines = ctypes.c_longlong(lines)
+    instruments._replaced = ctypes.c_longlong(lines * LINE_BYTES // 16)
+    return instruments
 
 
 @triton.jit  # type: ignore[untyped-decorator]
@@ -83,13 +71,13 @@ def cold_us(timer: Any, n: int) -> dict[str, float]:
 
 def main() -> int:
     timer: Any = open_session("cuda:0").timer
-    tried = {"the instrument's": timer.instruments}
-    tried |= {f"replacing by {share} of the buffer": Replacing(timer.instruments.device, share) for share in SHARES}
+    tried = {f"the instrument's, {REPLACED_SHARE} of the L2": timer.instruments}
+    tried |= {f"{share} of the L2": replacing(share, timer.instruments.device) for share in SHARES}
     for name, instruments in tried.items():
         timer.instruments = instruments
         instruments.flush()
-        timer._flush_s = min(between_events_s(instruments.flush) for _ in range(20))
-        print(f"{name}: {timer._flush_s * 1e6:.1f} us between events", flush=True)  # noqa: T201
+        timer._flush_s = timer.stamps.flush_length_s(instruments.flush)
+        print(f"{name}: the flush takes {timer._flush_s * 1e6:.1f} us", flush=True)  # noqa: T201
         for n in SIZES:
             print(n, cold_us(timer, n), flush=True)  # noqa: T201
     return 0

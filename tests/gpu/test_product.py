@@ -1,5 +1,6 @@
 """The whole product on a GPU: Bench, queue, supervisor and worker, with variants that misbehave, and the page itself."""
 
+import math
 import statistics
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from kernelviz.core.request import RunRequest
 from kernelviz.core.result import Failure, Figure, Timing
 from kernelviz.core.run import Run
 from kernelviz.formats import document
+from kernelviz.metrics.stability import stability
 from kernelviz.metrics.statistics import block_means
 from kernelviz.text.failures import describe_failure
 from kernelviz.worker.limits import Limits
@@ -245,9 +247,12 @@ def test_the_page_runs_a_sweep_of_six_variants_and_shows_what_is_stored(bench: B
     stored = {}
     for result in run.results:
         assert isinstance(result.outcome, Timing), result
-        assert result.outcome.device_cold_s is not None
-        stored[result.variant, result.problem.sizes["n"]] = result.outcome.device_cold_s.estimate
-    assert page == pytest.approx(stored)
+        cold_s = result.outcome.device_cold_s
+        assert cold_s is not None
+        # A time with two levels is not shown as one number. Such times occur here, because other processes use the GPU.
+        shown_s = math.nan if stability(cold_s).unstable else cold_s.estimate
+        stored[result.variant, result.problem.sizes["n"]] = shown_s
+    assert page == pytest.approx(stored, nan_ok=True)
     compiled = [r for r in run.results if r.variant == "torch_compile"]
     assert all(r.kernels[0].name.startswith("triton_") for r in compiled)
     record("page_sweep", {"seconds": taken, "results": len(run.results)})

@@ -29,7 +29,10 @@ pytestmark = [part("timing"), pytest.mark.gpu, pytest.mark.xdist_group("gpu"), p
 
 SHARES_ROOFS = True
 """test_traffic_counters.py, which comes later in the part, uses the roofs that are measured here (the fixture `bench`)."""
-AGREE, LAUNCHES_AGREE = 0.01, 0.10
+AGREE, CAPPED_AGREE, LAUNCHES_AGREE = 0.01, 0.02, 0.10
+CAPPED_CLOCK = 0.95
+"""A rate of arithmetic at less than this share of the highest clock is that of the power limit. It depends on the temperature, and
+on which of two sizes was a little faster: such rates were 1.02, 1.03 and 1.06 % apart in three runs of this test."""
 CLOCK_ERROR = 0.003
 """Of the SM clock in a block of 1 ms: counters are stored within 1 us of the stamps, at either end (docs/measuring.md)."""
 TICK_S = 32e-9
@@ -143,13 +146,20 @@ def test_two_calibrations_agree(calibrated: Calibrated) -> None:
     assert first.keys() == second.keys()
     apart = {k: _apart(first[k], second[k]) for k in first}
     record("roofs_apart", dict(sorted(apart.items(), key=lambda item: -abs(item[1]))))
-    allowed = {
-        k: _drift(k, calibrated.host_s) + LAUNCHES_AGREE if r.timer == "host" else AGREE for k, r in first.items()
-    }
+    highest_hz = max(r.clock_hz for r in first.values() if r.clock_hz)
+    allowed = {k: _agrees(r, highest_hz, _drift(k, calibrated.host_s)) for k, r in first.items()}
     ticks = {k: TICK_S / r.time_s for k, r in first.items() if r.timer != "host" and r.time_s is not None}
     wide = {k for k in first if is_wide(first[k]) or is_wide(second[k])}  # the product uses none of them
     assert {k: d for k, d in apart.items() if abs(d) > max(allowed[k], ticks.get(k, 0.0)) and k not in wide} == {}
     assert {first[k].timer for k in wide} <= {"host"}
+
+
+def _agrees(roof: Roof, highest_hz: float, drift: float) -> float:
+    """By how much the second may differ, as a fraction; `drift`: by how much the speed of the host did."""
+    if roof.timer == "host":
+        return drift + LAUNCHES_AGREE
+    capped = roof.rate_flop_per_s is not None and (roof.clock_hz or highest_hz) < CAPPED_CLOCK * highest_hz
+    return CAPPED_AGREE if capped else AGREE
 
 
 def _drift(key: str, host_s: tuple[dict[str, float], ...]) -> float:

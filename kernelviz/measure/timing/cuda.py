@@ -36,8 +36,8 @@ from kernelviz.measure.timing.timer import BlockSamples, BoundLaunch, Calls, Tim
 from kernelviz.measure.timing.trace import MAX_RECORDS, Iteration, Stamps, Tracer, WrongWork
 from kernelviz.measure.timing.tracing_cost import TracingCost, shortened
 
-BLOCK_S = 0.2e-3
-"""Target length of a block: ten blocks of seven series are 14 ms of load, so that two such problems fit into one burst."""
+BLOCK_S = 0.25e-3
+"""Target length of a block: ten blocks of seven series are 18 ms of load, so that two such problems fit into one burst."""
 MAX_SAMPLES = 12
 """The maximum number of samples of a block. More blocks are better than longer ones, because its samples share an error."""
 GRAPHS = 5

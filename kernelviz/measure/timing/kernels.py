@@ -15,6 +15,9 @@ T = TypeVar("T")
 SOURCE = Path(__file__).parent / "kernels.cu"
 FLUSH_SHARE = 2
 """The flush reads this many times the L2's size: once is not enough for a cache that does not evict strictly in order."""
+REPLACED_SHARE = 0.5
+"""Before that, it reads this share of the L2's size with the priority evict_last. On an H200, a quarter was enough for calls that
+read 1 KiB to 64 MiB with that priority; a sixteenth was not (docs/measuring.md, "Lines that are to be kept")."""
 FLUSH_WAVES = 3
 """The flush has this many times the blocks that fit on the device at once, which changes the order in which the next kernel's
 blocks are assigned to SMs. A grid that fits keeps the order: a process would then always have the same order, and an add of
@@ -40,8 +43,9 @@ class Instruments:
         self._poison = nvrtc.kernel(SOURCE, "kernelviz_poison")
         count = max(FLUSH_SHARE * self.l2_bytes, 2**20) // 16
         self._count = ctypes.c_longlong(count)
-        self._replaced = ctypes.c_longlong(count // FLUSH_SHARE)
-        self._lines = ctypes.c_longlong(count // FLUSH_SHARE * 16 // LINE_BYTES)
+        replaced_lines = int(REPLACED_SHARE * self.l2_bytes) // LINE_BYTES
+        self._replaced_lines = ctypes.c_longlong(replaced_lines)
+        self._replaced = ctypes.c_longlong(replaced_lines * LINE_BYTES // 16)
         # Bit patterns below 2^30: no OR of them is the guard, so the flush never writes.
         self._vectors = torch.randint(0, 2**30, (count * 4,), dtype=torch.int32, device=device)
         self._sink = torch.zeros(1, dtype=torch.int32, device=device)
@@ -51,11 +55,11 @@ class Instruments:
         _forbid_persisting_lines()
 
     def flush(self, cycles: Tensor | None = None) -> None:
-        """Read twice the L2, after lines that a call has read with the priority evict_last were replaced. `cycles`: int64, one
-        entry an SM, receives each SM's cycle counter at the end."""
+        """Replace lines that a call has read with the priority evict_last, and then read twice the L2. `cycles`: int64, one entry
+        an SM, receives each SM's cycle counter at the end."""
         buffer, sink = self._vectors.data_ptr(), self._sink.data_ptr()
         nvrtc.launch(self._replace, self._grid, _THREADS, buffer, self._replaced, self._guard, sink)
-        nvrtc.launch(self._release, self._grid, _THREADS, buffer, self._lines)
+        nvrtc.launch(self._release, self._grid, _THREADS, buffer, self._replaced_lines)
         nvrtc.launch(
             self._flush, self._grid, _THREADS, buffer, self._count, self._guard, sink, _pointer(cycles)
         )  # fmt: skip
