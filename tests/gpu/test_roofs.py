@@ -31,7 +31,7 @@ SHARES_ROOFS = True
 """test_traffic_counters.py, which comes later in the part, uses the roofs that are measured here (the fixture `bench`)."""
 AGREE, CAPPED_AGREE, LAUNCHES_AGREE = 0.01, 0.02, 0.10
 CAPPED_CLOCK = 0.95
-"""A rate of arithmetic at less than this share of the highest clock is that of the power limit. It depends on the temperature, and
+"""A rate at less than this share of the highest clock is that of the power limit. It depends on the temperature, and
 on which of two sizes was a little faster: such rates were 1.02, 1.03 and 1.06 % apart in three runs of this test."""
 CLOCK_ERROR = 0.003
 """Of the SM clock in a block of 1 ms: counters are stored within 1 us of the stamps, at either end (docs/measuring.md)."""
