@@ -13,6 +13,7 @@ from judged import (
     cases_for_ncu,
     further_off,
     further_off_at_one_clock,
+    most_further_off,
     ncu_adds_s,
     one_kernel,
     op_and_variant,
@@ -37,6 +38,11 @@ def test_ncu_agrees_about_every_variant_whose_call_is_one_kernel() -> None:
     compared = _by_ncu()
     assert without_reason(compared) == []
     assert len(further_off_at_one_clock(compared)) <= MOST_FURTHER_OFF * len(one_kernel(compared))
+
+
+def test_of_a_sample_a_few_more_cases_may_be_further_off() -> None:
+    """Quantiles of the binomial distribution: 99 %, a share of 5 %."""
+    assert [most_further_off(cases) for cases in (20, 53, 500)] == [4, 7, 37]
 
 
 def test_an_independent_timer_decides_where_ncu_differs() -> None:

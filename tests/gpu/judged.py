@@ -54,6 +54,17 @@ Compared = Mapping[str, Mapping[str, Any]]
 MOST_FURTHER_OFF = 0.05
 """Of all cases of one kernel, which may be further off for another reason than the clock, each for one that was measured. Kernels
 of matrix products and attention run at a clock that the power limit sets, and those are a fifth of the catalogue."""
+TOO_RARE = 0.01
+
+
+def most_further_off(cases: int) -> int:
+    """How many of a sample of cases may be further off: more of them have a probability of less than TOO_RARE, if of all cases a
+    share of MOST_FURTHER_OFF is further off."""
+    within, most = 0.0, -1
+    while within < 1 - TOO_RARE:
+        most += 1
+        within += math.comb(cases, most) * MOST_FURTHER_OFF**most * (1 - MOST_FURTHER_OFF) ** (cases - most)
+    return most
 
 
 def one_kernel(compared: Compared) -> dict[str, Mapping[str, Any]]:

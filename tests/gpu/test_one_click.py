@@ -23,9 +23,9 @@ import pytest
 from figures import known, record, record_some
 from judged import (
     EMPTY_LAUNCH,
-    MOST_FURTHER_OFF,
     cases_for_ncu,
     further_off_at_one_clock,
+    most_further_off,
     one_kernel,
     problem_for_ncu,
     resources_of,
@@ -252,8 +252,9 @@ def test_resources_read_from_cubins_are_those_that_the_driver_launches(bench: Be
 
 def test_calls_of_one_kernel_agree_with_ncu(bench: Bench, clicked: Clicked, pytestconfig: pytest.Config) -> None:
     """Every variant whose call is one kernel, the same here and there: CUPTI and ncu differ by at most 0.8 us + 1 %, beyond what
-    ncu adds to an empty kernel. If they differ by more, there is a measured reason; at most 5 % of the cases do. A case without
-    another reason is timed without any profiler. The same is asked of the committed figures, by tests/test_gpu_figures.py.
+    ncu adds to an empty kernel. If they differ by more, there is a measured reason, and of the sample that is asked about at this
+    commit not many more than 5 % do. A case without another reason is timed without any profiler. The same is asked of the
+    committed figures, of which at most 5 % may be further off, by tests/test_gpu_figures.py.
 
     The cases are those that were clicked before, and a launch of nothing; alone, this test measures them itself. Where some ops
     are on record, CI asks how many cases are further off, of the figures that all runs have left.
@@ -296,4 +297,4 @@ def test_calls_of_one_kernel_agree_with_ncu(bench: Bench, clicked: Clicked, pyte
     assert without_reason(compared) == []
     if whole:
         assert len(one_kernel(compared)) > len(cases) / 2
-        assert len(further_off_at_one_clock(compared)) <= MOST_FURTHER_OFF * len(one_kernel(compared))
+        assert len(further_off_at_one_clock(compared)) <= most_further_off(len(one_kernel(compared)))
