@@ -4,7 +4,7 @@
 
 Each call is measured for so many seconds (by default 0.9) with rests, without, and both once more. docs/measuring.md, "Rests
 between bursts", has a table of such figures. It was made by a forerunner of this script, which changed the limit of load in
-place of the rests, and this one has not run on a GPU yet.
+place of the rests; this one shows the same.
 """
 
 from __future__ import annotations

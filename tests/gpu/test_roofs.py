@@ -36,7 +36,7 @@ on which of two sizes was a little faster: such rates were 1.02, 1.03 and 1.06 %
 CLOCK_ERROR = 0.003
 """Of the SM clock in a block of 1 ms: counters are stored within 1 us of the stamps, at either end (docs/measuring.md)."""
 TICK_S = 32e-9
-"""What the device's stamps are rounded to: 4 % of an empty kernel's time. Two processes may be apart by two: of eight calibrations
+"""What the device's stamps are rounded to: 4 % of an empty kernel's time. Two processes may be two apart: of eight calibrations
 on H200s, seven read 0.678 to 0.709 us for it and one 0.741."""
 PLANTED = str(Path(__file__).parents[1] / "planted_limits_cuda.py")
 STREAMS = {"read", "copy", "write", "read2_write1", "read1_write2"}
