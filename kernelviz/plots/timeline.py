@@ -23,7 +23,7 @@ LANES: dict[MarkKind, str] = {
 """The label of each kind, in the order of an iteration."""
 _COUNTED = COLOURS[0]
 _LEAST_WIDTH = 0.006
-"""Minimum width of a bar as a fraction of the axis, so that a marker of 1 µs is visible beside a flush of 30 µs."""
+"""Minimum width of a bar as a fraction of the axis, so that a marker of 1 µs is visible beside a flush of 45 µs."""
 
 
 def marks_by_time(timeline: Timeline | None, iterations: int = ITERATIONS) -> go.Figure:
@@ -96,14 +96,18 @@ def _add_counted(figure: go.Figure, begin_s: float, stop_s: float, end_s: float,
 
 
 def describe_timeline(timeline: Timeline) -> str:
-    """Alternative text of the diagram.
+    """Alternative text of the diagram. A part of an iteration lasts from the start of its first kernel to the end of its last one.
 
     >>> mark = Mark(kind="call", name="k", start_s=3e-5, end_s=3.4e-5)
     >>> describe_timeline(Timeline(case="add", timer="cupti", marks=(mark,), counted=((3e-5, 3.4e-5),)))
     'Timing diagram of add by cupti: call 4.00 µs. Counted: 4.00 µs.'
     """
-    first = {mark.kind: mark.end_s - mark.start_s for mark in reversed(timeline.marks)}
-    lengths = [f"{name} {units.seconds(first[kind], 3)}" for kind, name in LANES.items() if kind in first]
+    first = _first(timeline, 1)
+    lengths = [
+        f"{name} {units.seconds(max(m.end_s for m in marks) - min(m.start_s for m in marks), 3)}"
+        for kind, name in LANES.items()
+        if (marks := [m for m in first if m.kind == kind])
+    ]
     counted = ", ".join(units.seconds(stop - begin, 3) for begin, stop in timeline.counted[:ITERATIONS])
     return (
         f"Timing diagram of {timeline.case} by {timeline.timer}: {', '.join(lengths)}. Counted: {counted or 'nothing'}."
