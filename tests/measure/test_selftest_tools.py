@@ -19,7 +19,8 @@ from kernelviz.measure.selftest.picture import timeline_of
 from kernelviz.measure.selftest.verdicts import _whole_waves
 from kernelviz.measure.selftest.workbench import NotHere, Stopped, Workbench
 from kernelviz.measure.session.device_state import DeviceState
-from kernelviz.measure.timing.trace import FLUSH, MARKER, POISON, Record, iterations
+from kernelviz.measure.timing.trace import BEFORE_FLUSH, FLUSH, MARKER, POISON, Record, iterations
+from kernelviz.plots.timeline import describe_timeline
 
 
 def bench(stop: Any = lambda: False) -> Workbench:
@@ -155,19 +156,30 @@ def test_a_picture_holds_whole_iterations_and_what_was_counted() -> None:
         records += [
             Record(POISON, at, at + 2_000),
             Record("copy_kernel", at + 2_500, at + 3_000),
+            *(Record(name, at + 3_100 + i, at + 3_200 + i) for i, name in enumerate(BEFORE_FLUSH)),
             Record(FLUSH, at + 4_000, at + 34_000),
             Record("first", at + 33_600, at + 36_000),  # stamped early: its time begins where the flush ends
             Record("second", at + 36_500, at + 38_000),
             Record(MARKER, at + 39_000, at + 40_000),
         ]
     found = timeline_of(records, iterations(records, 5), "cupti")
-    assert [m.kind for m in found.marks] == ["poison", "restore", "flush", "call", "call", "marker"] * 3
+    assert [m.kind for m in found.marks] == [
+        "poison",
+        "restore",
+        "flush",
+        "flush",
+        "flush",
+        "call",
+        "call",
+        "marker",
+    ] * 3
     assert found.marks[0].start_s == 0.0
-    assert found.marks[6].start_s == pytest.approx(1e-4)
+    assert found.marks[8].start_s == pytest.approx(1e-4)
     assert found.counted[0] == pytest.approx((34e-6, 38e-6))
     assert len(found.counted) == 3
-    alone = timeline_of(records[:6], iterations(records[:6], 1), "cupti")
-    assert (len(alone.marks), len(alone.counted)) == (6, 1)
+    alone = timeline_of(records[:8], iterations(records[:8], 1), "cupti")
+    assert (len(alone.marks), len(alone.counted)) == (8, 1)
+    assert "flush L2 30.9 µs, call 4.40 µs" in describe_timeline(alone)
 
 
 @pytest.mark.parametrize(("words", "more"), [(95.0, 0.01), (512.3, 0.01), (9.1, 0.02), (51.0, 0.02), (1.0, 0.01)])

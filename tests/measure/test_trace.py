@@ -1,5 +1,8 @@
 """Grouping of tracer records into iterations, and the records that must be refused."""
 
+import re
+from importlib.resources import files
+
 import msgspec
 import pytest
 
@@ -9,21 +12,39 @@ from kernelviz.core.version_1 import tracer_failures
 from kernelviz.hardware.notices import tracing
 from kernelviz.measure.session.environment import environment_of
 from kernelviz.measure.timing import cupti, tracers
-from kernelviz.measure.timing.trace import BEGIN, FLUSH, MARKER, POISON, Record, TraceError, WrongWork, iterations
+from kernelviz.measure.timing.trace import (
+    BEFORE_FLUSH,
+    BEGIN,
+    FLUSH,
+    MARKER,
+    POISON,
+    Record,
+    TraceError,
+    WrongWork,
+    iterations,
+)
 from kernelviz.text.notices import describe_notice
 
 CPU = Device(id="cpu", kind="cpu", name="a processor", uuid="CPU-1")
 
 
 def pattern(at: int, *calls: tuple[str, int, int]) -> list[Record]:
-    """poison, flush, the calls (name, start, length) relative to the flush's end, marker."""
+    """poison, the kernels of the flush, the calls (name, start, length) relative to the flush's end, marker."""
     end = at + 100 + max((start + length for _, start, length in calls), default=0)
     return [
         Record(POISON, at, at + 10),
+        *(Record(name, at + 11 + i, at + 12 + i) for i, name in enumerate(BEFORE_FLUSH)),
         Record(FLUSH, at + 20, at + 100),
         *(Record(name, at + 100 + start, at + 100 + start + length) for name, start, length in calls),
         Record(MARKER, end + 5, end + 6),
     ]
+
+
+def test_the_kernels_of_the_flush_have_the_names_of_the_source() -> None:
+    source = files("kernelviz.measure.timing").joinpath("kernels.cu").read_text()
+    names = re.findall(r"(kernelviz_[a-z0-9_]+)\(", source)
+    assert {*BEFORE_FLUSH, FLUSH, BEGIN, MARKER, POISON} <= set(names)
+    assert not any(name.startswith(FLUSH) for name in BEFORE_FLUSH)
 
 
 def test_span_and_busy_of_a_call_with_two_kernels() -> None:
