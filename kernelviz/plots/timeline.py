@@ -96,7 +96,7 @@ def _add_counted(figure: go.Figure, begin_s: float, stop_s: float, end_s: float,
 
 
 def describe_timeline(timeline: Timeline) -> str:
-    """Alternative text of the diagram. A part of an iteration lasts from the start of its first kernel to the end of its last one.
+    """Alternative text of the diagram. A part of an iteration begins with its first kernel and ends with its last one.
 
     >>> mark = Mark(kind="call", name="k", start_s=3e-5, end_s=3.4e-5)
     >>> describe_timeline(Timeline(case="add", timer="cupti", marks=(mark,), counted=((3e-5, 3.4e-5),)))
