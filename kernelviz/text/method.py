@@ -10,10 +10,11 @@ The main metric of each case is its **cold device time**: the time from the firs
 call. The device records both, and the L2 cache is flushed before each call. Launch cost, compilation and tuning are not included.
 
 - One iteration is: restore the inputs that the call changes, fill the outputs with 0xFF, **flush the L2 by reading** twice its
-  size, **call**, end marker. A flush that writes would leave dirty lines, whose eviction would slow down the call. Lines that the
-  call asked the L2 to keep (priority `evict_last`) are replaced first by lines of the flush with the same priority, which is then
-  taken back.
-- Up to 12 iterations (about 0.25 ms) are captured as one CUDA graph, a **block**. The block is replayed under the CUPTI tracer.
+  size, **call**, end marker. A flush that writes would leave dirty lines, whose eviction would slow down the call. Reads
+  alone do not evict all lines that a call has loaded with the priority `evict_last`. So the flush first loads its own lines with
+  that priority, which replace them, and then sets these to the normal priority.
+- As many iterations as fit into about 0.25 ms, at most 12, are captured as one CUDA graph, a **block**. The block is replayed
+  under the CUPTI tracer.
   The first kernel of the call is counted from the end of the flush.
 - Calls that are short use up to 60 copies of their tensors (buffers) in rotation. With a single buffer, the time of a 4 µs
   kernel depends on its addresses and can differ by 2 %.

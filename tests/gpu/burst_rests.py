@@ -3,8 +3,7 @@
     python tests/gpu/burst_rests.py [SECONDS]
 
 Each call is measured for so many seconds (by default 0.9) with rests, without, and both once more. docs/measuring.md, "Rests
-between bursts", has a table of such figures. It was made by a forerunner of this script, which changed the limit of load in
-place of the rests; this one shows the same.
+between bursts", has such figures.
 """
 
 from __future__ import annotations

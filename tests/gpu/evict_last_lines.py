@@ -3,8 +3,10 @@
     python tests/gpu/evict_last_lines.py
 
 The kernel reads n numbers in fp32 and writes a sum for each 1,024. If it is faster with evict_last behind a flush, it finds its
-lines of the call before. Tried are the flush of the instrument, the same with another share of the L2 by whose lines such lines
-are replaced, and one that replaces none. docs/measuring.md, "Lines that are to be kept", has the figures.
+lines of the call before. The script compares flushes that replace 1/2 (the instrument's), 0, 1/16, 1/4 and all of the L2 before
+they read twice the L2. Then a call reads an array twice: its second read finds fewer lines in the L2 if the flush leaves lines
+there that have the priority evict_last, as one without its second kernel does. docs/measuring.md, "Lines with the priority
+evict_last", has the figures.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ SIZES = tuple(2**exponent for exponent in (8, 12, 14, 16, 18, 20, 22, 24))
 POLICIES = ("", "evict_last", "evict_first")
 BLOCK, ROUNDS = 1024, 60
 SHARES = (0, 1 / 16, 1 / 4, 1)
+READ_TWICE_BYTES = (8 * 2**20, 24 * 2**20, 40 * 2**20)
 
 
 def replacing(share: float, device: torch.device) -> Instruments:
@@ -69,17 +72,48 @@ def cold_us(timer: Any, n: int) -> dict[str, float]:
     return {policy or "usual": round(median(of), 4) for policy, of in blocks.items()}
 
 
+class WithoutReset(Instruments):
+    """A flush that replaces all of the L2 and leaves the priority evict_last to the lines by which it does so."""
+
+    def __init__(self, device: torch.device) -> None:
+        super().__init__(device)
+        self._replaced = ctypes.c_longlong(self.l2_bytes // 16)
+        self._replaced_lines = ctypes.c_longlong(0)
+
+
+def twice_us(timer: Any, size_bytes: int) -> dict[str, float]:
+    """The cold time of a call that reads an array once, and of one that reads it twice, one read after the other."""
+    once = reading(size_bytes // 4, "")
+
+    def twice() -> torch.Tensor:
+        once()
+        return once()
+
+    blocks: dict[str, list[float]] = {"once": [], "twice": []}
+    timed = {name: timer.prepare(BoundLaunch(launch)) for name, launch in (("once", once), ("twice", twice))}
+    for _ in range(ROUNDS):
+        (row,) = timer.collect([list(timed.values())])
+        for name, block in zip(timed, row, strict=True):
+            blocks[name].append(median(block.samples) * 1e6)
+    return {name: round(median(of), 3) for name, of in blocks.items()}
+
+
 def main() -> int:
     timer: Any = open_session("cuda:0").timer
+    device = timer.instruments.device
     tried = {f"the instrument's, {REPLACED_SHARE} of the L2": timer.instruments}
-    tried |= {f"{share} of the L2": replacing(share, timer.instruments.device) for share in SHARES}
-    for name, instruments in tried.items():
+    tried |= {f"{share} of the L2": replacing(share, device) for share in SHARES}
+    for name, instruments in [*tried.items(), *reversed(tried.items())]:
         timer.instruments = instruments
         instruments.flush()
         timer._flush_s = timer.stamps.flush_length_s(instruments.flush)
         print(f"{name}: the flush takes {timer._flush_s * 1e6:.1f} us", flush=True)  # noqa: T201
         for n in SIZES:
             print(n, cold_us(timer, n), flush=True)  # noqa: T201
+    for name, instruments in (tried | {"all of the L2, priority not set back": WithoutReset(device)}).items():
+        timer.instruments = instruments
+        for size_bytes in READ_TWICE_BYTES:
+            print(f"{name}: {size_bytes} bytes", twice_us(timer, size_bytes), flush=True)  # noqa: T201
     return 0
 
 

@@ -58,8 +58,7 @@ TOO_RARE = 0.01
 
 
 def most_further_off(cases: int) -> int:
-    """How many of a sample of cases may be further off: more of them have a probability of less than TOO_RARE, if of all cases a
-    share of MOST_FURTHER_OFF is further off."""
+    """The 99 % quantile of a binomial distribution: how many of a sample may be further off if MOST_FURTHER_OFF of all are."""
     within, most = 0.0, -1
     while within < 1 - TOO_RARE:
         most += 1

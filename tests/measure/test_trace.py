@@ -66,6 +66,24 @@ def test_a_graph_node_stamped_before_its_flush_has_ended_begins_where_the_flush_
     assert found.busy_s == pytest.approx(1300e-9)
 
 
+def test_work_beside_the_first_kernels_of_the_flush_is_early() -> None:
+    """As work on another stream, which does not wait for the flush."""
+    records = pattern(10_000, ("a", 2, 10))
+    flush = [
+        Record(BEFORE_FLUSH[0], 2_000, 4_000),
+        Record(BEFORE_FLUSH[1], 4_100, 5_000),
+        Record(FLUSH, 5_100, 9_000),
+        Record("a", 9_100, 9_900),
+        Record(MARKER, 9_950, 9_990),
+    ]
+    restored = [Record("restore", 900, 1_990), *flush]
+    assert iterations(restored, 1)[0].names == ("a",)
+    with pytest.raises(WrongWork) as caught:
+        iterations([Record("beside", 3_100, 3_900), *flush], 1)
+    assert caught.value.reason == OtherStream(evidence="early", early_ns=5_900)
+    assert len(iterations([*flush, *records], 2)) == 2
+
+
 def test_overlapping_kernels_end_with_the_last() -> None:
     found = iterations(pattern(1000, ("a", 0, 50), ("b", 10, 5)), 1)
     assert found[0].span_s == pytest.approx(50e-9)

@@ -66,8 +66,8 @@ def test_every_part_of_the_interval_has_its_cause() -> None:
     steady = repeats.figure([1e-4, 1.001e-4] * 20, size=1, buffers=4, correction_s=5e-6)
     parts = uncertainty(steady)
     assert parts is not None
-    # 1.1 us of a graph of 8 calls; a prior of 0.24 % between processes; half a tick of 32 ns.
-    assert parts.tracing == 1.96 * 1.1e-6 / 8 / steady.estimate
+    # 1.1 us of a graph of 7 calls; a prior of 0.24 % between processes; half a tick of 32 ns.
+    assert parts.tracing == 1.96 * 1.1e-6 / 7 / steady.estimate
     assert 0.002 < parts.buffers < 0.008
     assert parts.ticks == 32e-9 / 2 / steady.estimate
     shown = repeats.half(repeats.shown(steady))

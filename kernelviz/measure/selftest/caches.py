@@ -91,12 +91,15 @@ def flush_by_counters(at: Workbench) -> Finding:
         raise RuntimeError(f"ncu counted {len(rows)} reads of {len(groups)} kinds and sizes")
     each = len(rows) // len(groups)
     read_bytes = [children.quantity(row, metric) for row in rows]
-    least_of = {group: min(read_bytes[i * each : (i + 1) * each]) / group[0] for i, group in enumerate(groups)}
-    cold = {group: share for group, share in least_of.items() if group[1] != "warm"}
-    warm = least_of[kernels.READ_BYTES, "warm"]
+    shares = {
+        group: [read / group[0] for read in read_bytes[i * each : (i + 1) * each]] for i, group in enumerate(groups)
+    }
+    cold = {group: min(some) for group, some in shares.items() if group[1] != "warm"}
+    warm = {size: max(shares[size, "warm"]) for size in kernels.READ_SIZES_BYTES}
     least = min(cold.values())
     figures = {f"{kind}_least_share{_suffix(size)}": share for (size, kind), share in cold.items()}
-    return Finding(least, figures | {"warm_share": warm}, least >= DRAM_SHARE and warm < DRAM_SHARE)
+    figures |= {f"warm_share{_suffix(size)}": share for size, share in warm.items()}
+    return Finding(least, figures, least >= DRAM_SHARE and max(warm.values()) < DRAM_SHARE)
 
 
 def _suffix(size_bytes: int) -> str:

@@ -21,8 +21,8 @@ READ_KINDS = (*READS, "persisting", "warm")
 READ_BYTES = 16 * 2**20
 SMALL_READ_BYTES = 64 * 2**10
 READ_SIZES_BYTES = (READ_BYTES, SMALL_READ_BYTES)
-"""Behind reads of twice the L2 alone, a read of the small size with the priority evict_last takes 1.28 us, not 1.54, because its
-lines are still there; of 16 MiB, 2 % are (H200, 2026-11-30)."""
+"""Reads of twice the L2 alone leave less than 1 % of 16 MiB that were read with the priority evict_last: within the limit, but
+enough to shorten a small read (docs/measuring.md, "Lines with the priority evict_last")."""
 _GUARD = ctypes.c_uint(0xFFFFFFFF)
 
 

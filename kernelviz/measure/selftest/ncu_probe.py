@@ -1,4 +1,4 @@
-"""What ncu profiles: calls of variants, or reads of 16 MiB, each after the instrument's flush. Run as a module.
+"""What ncu profiles: calls of variants, or reads of 16 MiB and of 64 KiB, each after the instrument's flush. Run as a module.
 
 ncu --profile-from-start off … python -m kernelviz.measure.selftest.ncu_probe cuda:0 CASES|reads [TIMES]
 """

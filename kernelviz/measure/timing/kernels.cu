@@ -34,9 +34,9 @@ extern "C" __global__ void __launch_bounds__(512) kernelviz_flush_l2(
     store_clock(cycles);
 }
 
-// Gives each line of a buffer the priority evict_last, so that they replace those of other data that have it: these would survive
-// reads of the usual priority. Before sm_80 there is no such priority.
-extern "C" __global__ void __launch_bounds__(512) kernelviz_replace_kept_lines(
+// Reads a buffer with the L2 priority evict_last. Its lines replace lines of other data that have this priority, which reads with
+// the usual priority do not always evict. Before sm_80, loads have no such priority, and this kernel does nothing.
+extern "C" __global__ void __launch_bounds__(512) kernelviz_replace_evict_last(
     const uint4* __restrict__ vectors, long long count, unsigned guard, unsigned* sink) {
 #if __CUDA_ARCH__ >= 800
     unsigned sum = 0;
@@ -56,8 +56,9 @@ extern "C" __global__ void __launch_bounds__(512) kernelviz_replace_kept_lines(
 #endif
 }
 
-// Gives the lines (128 bytes) of that buffer the usual priority again, so that the flush and the call may replace them.
-extern "C" __global__ void __launch_bounds__(512) kernelviz_keep_no_lines(const uint4* vectors, long long lines) {
+// Sets the priority of the lines of that buffer (128 bytes each) to evict_normal, so that the reads of the flush and of the call can
+// evict them.
+extern "C" __global__ void __launch_bounds__(512) kernelviz_reset_priority(const uint4* vectors, long long lines) {
 #if __CUDA_ARCH__ >= 800
     const long long step = (long long)gridDim.x * blockDim.x;
     for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < lines; i += step) {

@@ -16,8 +16,9 @@ SOURCE = Path(__file__).parent / "kernels.cu"
 FLUSH_SHARE = 2
 """The flush reads this many times the L2's size: once is not enough for a cache that does not evict strictly in order."""
 REPLACED_SHARE = 0.5
-"""Before that, it reads this share of the L2's size with the priority evict_last. On an H200, a quarter was enough for calls that
-read 1 KiB to 64 MiB with that priority; a sixteenth was not (docs/measuring.md, "Lines that are to be kept")."""
+"""Before that, it reads this share of the L2's size with the priority evict_last. On an H200, a quarter was enough for a kernel
+that reads 16 KiB to 4 MiB with that priority (if it reads 16 MiB or more, no share makes a difference); a sixteenth left 0.1 us
+at 4 MiB (docs/measuring.md, "Lines with the priority evict_last")."""
 FLUSH_WAVES = 3
 """The flush has this many times the blocks that fit on the device at once, which changes the order in which the next kernel's
 blocks are assigned to SMs. A grid that fits keeps the order: a process would then always have the same order, and an add of
@@ -36,8 +37,8 @@ class Instruments:
         self.l2_bytes: int = properties.L2_cache_size
         self.device = device
         self._flush = nvrtc.kernel(SOURCE, "kernelviz_flush_l2")
-        self._replace = nvrtc.kernel(SOURCE, "kernelviz_replace_kept_lines")
-        self._release = nvrtc.kernel(SOURCE, "kernelviz_keep_no_lines")
+        self._replace = nvrtc.kernel(SOURCE, "kernelviz_replace_evict_last")
+        self._reset = nvrtc.kernel(SOURCE, "kernelviz_reset_priority")
         self._marker = nvrtc.kernel(SOURCE, "kernelviz_end_marker")
         self._begin = nvrtc.kernel(SOURCE, "kernelviz_begin_marker")
         self._poison = nvrtc.kernel(SOURCE, "kernelviz_poison")
@@ -55,11 +56,11 @@ class Instruments:
         _forbid_persisting_lines()
 
     def flush(self, cycles: Tensor | None = None) -> None:
-        """Replace lines that a call has read with the priority evict_last, and then read twice the L2. `cycles`: int64, one entry
-        an SM, receives each SM's cycle counter at the end."""
+        """Replace the lines that a call has read with the priority evict_last, and then read twice the L2. `cycles`: int64, one
+        entry an SM, receives each SM's cycle counter at the end."""
         buffer, sink = self._vectors.data_ptr(), self._sink.data_ptr()
         nvrtc.launch(self._replace, self._grid, _THREADS, buffer, self._replaced, self._guard, sink)
-        nvrtc.launch(self._release, self._grid, _THREADS, buffer, self._replaced_lines)
+        nvrtc.launch(self._reset, self._grid, _THREADS, buffer, self._replaced_lines)
         nvrtc.launch(
             self._flush, self._grid, _THREADS, buffer, self._count, self._guard, sink, _pointer(cycles)
         )  # fmt: skip

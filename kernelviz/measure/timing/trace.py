@@ -14,17 +14,19 @@ from kernelviz.core.driver_operations import MEMCPY, MEMSET
 from kernelviz.core.reasons import Between, CachedOutput, OtherStream
 
 FLUSH = "kernelviz_flush_l2"
-BEFORE_FLUSH = ("kernelviz_replace_kept_lines", "kernelviz_keep_no_lines")
-"""What the instrument launches before each flush. It is no part of an iteration."""
+BEFORE_FLUSH = ("kernelviz_replace_evict_last", "kernelviz_reset_priority")
+"""The kernels of a flush before FLUSH, its last one, at whose end the time of a call begins."""
 BEGIN = "kernelviz_begin_marker"
 MARKER = END_MARKER
 POISON = "kernelviz_poison"
 EARLY_NS = 5_000
 """A call stamped as started this much before its flush ended did not wait for it."""
+OVERLAP_NS = 1_000
+"""By so much, a kernel in a graph can be stamped as started before the one that it waits for has ended."""
 ATTEMPTS = 3
 """The maximum number of times that a session is traced if its records are not plausible."""
 FLUSHES = 3
-"""Of which the mean length is taken."""
+"""How many of them `flush_length_s` times."""
 MAX_RECORDS = 5_000_000
 """A worker is replaced after this many records: bad stamps were reported after about 25 M graph records (parcagpu#23)."""
 
@@ -112,17 +114,23 @@ def iterations(records: list[Record], expected: int) -> list[Iteration]:
     """Group records into `expected` iterations. Raises TraceError when they cannot be those of the calls that were made."""
     grouped: list[Iteration] = []
     opened: Record | None = None
+    preparing: Record | None = None
+    early: list[Record] = []
     calls: list[Record] = []
     previous_end = 0
     for record in sorted(records, key=lambda r: r.start_ns):
         if not 0 < record.start_ns <= record.end_ns:
             raise TraceError(f"a record of {record.name} starts at {record.start_ns} and ends at {record.end_ns}")
-        if record.name.startswith((FLUSH, BEGIN)):
+        if record.name.startswith(BEFORE_FLUSH):
+            preparing, early = (record, []) if record.name.startswith(BEFORE_FLUSH[0]) else (preparing, early)
+        elif record.name.startswith((FLUSH, BEGIN)):
             if opened is not None:
                 raise TraceError("two flushes without an end marker between them")
+            if early:
+                raise WrongWork(OtherStream(evidence="early", early_ns=record.end_ns - early[0].start_ns))
             if record.start_ns < previous_end - EARLY_NS:
                 raise TraceError("a flush starts before the marker of the call before it has ended")
-            opened, calls = record, []
+            opened, calls, preparing = record, [], None
         elif record.name.startswith(MARKER):
             if opened is None:
                 raise TraceError("an end marker without a flush before it")
@@ -139,6 +147,8 @@ def iterations(records: list[Record], expected: int) -> list[Iteration]:
             opened, previous_end = None, record.end_ns
         elif opened is not None:
             calls.append(record)
+        elif preparing is not None and record.start_ns > preparing.start_ns + OVERLAP_NS:
+            early.append(record)
     if opened is not None:
         raise TraceError("a flush without an end marker behind it")
     if len(grouped) != expected:
@@ -169,7 +179,7 @@ class Stamps(Protocol):
         """
 
     def flush_length_s(self, flush: Callable[[], None]) -> float:
-        """How long one flush takes, seconds."""
+        """The seconds that one flush takes, from the start of its first kernel to the end of its last one."""
 
     def begins(self, timed: Pattern, graph_index: int, number: int) -> None:
         """Called before this call of that graph is enqueued."""
@@ -201,7 +211,8 @@ class TracedStamps:
                 flush()
 
         work()
-        return sum(r.end_ns - r.start_ns for r in self._tracer.trace(work)) / 1e9 / FLUSHES
+        records = [r for r in self._tracer.trace(work) if r.name.startswith((*BEFORE_FLUSH, FLUSH))]
+        return (max(r.end_ns for r in records) - min(r.start_ns for r in records)) / 1e9 / FLUSHES
 
     def begins(self, timed: Pattern, graph_index: int, number: int) -> None:
         """Do nothing: the tracer's records contain the start and end of each call."""

@@ -34,7 +34,9 @@ class ProfilerAnswer:
 
 
 def profile_layer(context: RankContext, arguments: Any) -> dict[str, Any]:
-    """Profile calls of the layer, each behind a read of twice the last-level cache, and return a ProfilerAnswer as JSON."""
+    """Profile calls of the layer, each behind a read of twice the last-level cache, and return a ProfilerAnswer as JSON.
+
+    Some lines that the last call has read with the priority evict_last may still be in the cache, less than 200 KB."""
     import torch
 
     from kernelviz.workloads.transformer_layer.torch_build import build, call_of
