@@ -16,11 +16,11 @@ take 70.8 us in slices and 77.0 by units, 192 of 16 rows of 3.6 MB 215 and 560, 
 
 
 def rows(problem: Problem, card: Card) -> tuple[str, ...]:
-    """Slices, if ids are at least 1.5 times the table's rows and read 1 MiB, for rows beyond 2 KiB that are not whole 16-byte
+    """Slices, if ids are at least 1.2 times the table's rows and read 1 MiB, for rows beyond 2 KiB that are not whole 16-byte
     vectors, and for whole ones beyond 16 KiB in a table of at least 8 MiB; else units of CUDA C++, the widest pieces of 2 to
     16 bytes of which rows consist.
 
-    A slice is read once for all ids of its row. H200: 2.6 million rows of 48 bytes take 37.9 us by units and 156 in Triton's
+    The 1.2 are an estimate. A slice is read once for all ids of its row. H200: 2.6 million rows of 48 bytes take 37.9 us by units and 156 in Triton's
     tiles, 14,680 ids of 16 rows of 51 KB 216 and 185; 32,768 rows of 1024 bf16 16.7, and 16.0 by a program of Triton each.
 
     >>> from kernelviz.ops.catalog.best import H200
@@ -34,6 +34,6 @@ def rows(problem: Problem, card: Card) -> tuple[str, ...]:
         sliced = of_row > ALIGNED_ROW_BYTES and v * of_row >= TABLE_BYTES
     else:
         sliced = of_row > UNALIGNED_ROW_BYTES
-    if sliced and t * of_row >= SLICED_BYTES and 2 * t >= 3 * v:
+    if sliced and t * of_row >= SLICED_BYTES and 5 * t >= 6 * v:
         return ("cuda_slices", "cuda_vec16_unrolled", "triton_tile", "triton_row")
     return ("cuda_vec16_unrolled", "triton_tile", "triton_row", "cuda_slices", "cuda_row")
