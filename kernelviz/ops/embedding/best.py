@@ -20,8 +20,9 @@ def rows(problem: Problem, card: Card) -> tuple[str, ...]:
     vectors, and for whole ones beyond 16 KiB in a table of at least 8 MiB; else units of CUDA C++, the widest pieces of 2 to
     16 bytes of which rows consist.
 
-    The 1.2 are an estimate. A slice is read once for all ids of its row. H200: 2.6 million rows of 48 bytes take 37.9 us by units and 156 in Triton's
-    tiles, 14,680 ids of 16 rows of 51 KB 216 and 185; 32,768 rows of 1024 bf16 16.7, and 16.0 by a program of Triton each.
+    The 1.2 are an estimate. A slice is read once for all ids of its row. H200: 2.6 million rows of 48 bytes take 37.9 us by units
+    and 156 in Triton's tiles, 14,680 ids of 16 rows of 51 KB 216 and 185; 32,768 rows of 1024 bf16 16.7, and 16.0 by a program of
+    Triton each.
 
     >>> from kernelviz.ops.catalog.best import H200
     >>> shapes = ((65536, 16, 4096), (65536, 65536, 64), (27, 6060, 40_810), (30, 6290, 4159), (4, 2319, 125_264), (1, 8, 2**25))

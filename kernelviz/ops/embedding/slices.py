@@ -22,8 +22,8 @@ SOURCE = Path(__file__).parent / "slices.cu"
 WARP, THREADS, VECTORS = 32, 256, 4
 """The most threads of a block, and 16-byte vectors of a thread: at most 16 KiB of a slice."""
 THIN_THREADS, THIN_VECTORS, MANY_ROWS = 128, 2, 256
-"""Of slices of 4 KiB, and the rows beyond which slices are so thin: until an id is named again, the L2 has to keep a slice of most
-rows and as much of what is written. H200: 3,064 ids of 808 rows of 157 KB take 202.7 us by 16 KiB, and 178.5 in torch, whose
+"""Of slices of 4 KiB, and the rows beyond which slices are so thin: until an id is named again, the L2 has to keep a slice of
+most rows and as much of what is written. H200: 3,064 ids of 808 rows of 157 KB take 202.7 us by 16 KiB, and 178.5 in torch, whose
 blocks copy 4 KiB by one vector a thread; two a thread have twice as many bytes in flight. The limit is an estimate."""
 UNITS = {2: "unsigned short", 4: "unsigned"}
 
