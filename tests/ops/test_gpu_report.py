@@ -43,7 +43,7 @@ NOT_PASSED_YET: dict[str, tuple[str, ...]] = {
     "index_select": ("cuda_slices", "cuda_vec16_unrolled"),
     "mul": ("triton_known_size",),
     "paged_attention_decode": ("cuda_mma",),
-    "pointwise_chain": ("cuda_fused", "cuda_fused_packed", "cuda_stepwise"),
+    "pointwise_chain": ("cuda_fused", "cuda_fused_packed", "cuda_stepwise", "triton_known_size"),
     "pointwise_chain_scalar": (
         "cuda_scalars_fused",
         "cuda_scalars_packed",

@@ -36,7 +36,7 @@ def chain(problem: Problem, card: Card) -> tuple[str, ...]:
         return ("triton_known_size", "cuda_fused", "cuda_fused_packed")
     if problem.dtype != "fp32" and (vectors or m >= FEW_ROWS):
         return ("cuda_fused_packed", "cuda_fused", "triton_fused")
-    return ("cuda_fused", "triton_fused")
+    return ("cuda_fused", "triton_fused", "triton_known_size")
 
 
 def scalar_chain(problem: Problem, card: Card) -> tuple[str, ...]:
