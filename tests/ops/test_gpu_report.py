@@ -34,6 +34,7 @@ NOT_PASSED_YET: dict[str, tuple[str, ...]] = {
     "cast_fp16": ("triton_known_size",),
     "cast_fp8": ("triton_known_size",),
     "column_sum": ("cuda_cluster", "cuda_few_rows", "cuda_periodic", "cuda_shifted", "cuda_strips"),
+    "copy": ("triton_block", "triton_known_size", "triton_persistent"),
     "cross_entropy": ("cuda_split",),
     "cumsum": ("cuda_cluster", "cuda_one_block"),
     "div": ("triton_known_size",),
@@ -72,6 +73,7 @@ NOT_PASSED_YET: dict[str, tuple[str, ...]] = {
     "sigmoid": ("triton_known_size",),
     "silu": ("triton_known_size",),
     "softmax": ("cuda_split",),
+    "strided_copy": ("triton_block",),
     "transpose": ("triton_known_size",),
 }
 """New variants, by op, whose kernels were compiled, emulated or interpreted only. The gate checks each result of theirs like

@@ -54,5 +54,5 @@ def strided(problem: Problem, card: Card) -> tuple[str, ...]:
     n = problem.sizes["n"]
     at_once = problem.sizes["s"] >= LONG_STRIDE and elements_a_multiprocessor(n, card) <= THREADS_OF_MULTIPROCESSOR
     if n <= ONE_ELEMENT_A_THREAD or at_once:
-        return ("cuda_scalar", "cuda_adaptive")
-    return ("cuda_adaptive", "cuda_unrolled")
+        return ("cuda_scalar", "triton_block", "cuda_adaptive")
+    return ("cuda_adaptive", "triton_block", "cuda_unrolled", "cuda_scalar")
