@@ -40,7 +40,7 @@ def copied(
     tile = {"VECTORS": of_row.vectors, "THREADS": of_row.threads, "WHOLE": int(whole)}
     defines = {"UNIT": slices.UNITS[size]} | {name: str(number) for name, number in tile.items()}
     program = emulator.program(slices.SOURCE, "gather_slices", defines, text=CHECKED + text)
-    arguments = [x_VD, ids_T, out.matrix, d, x_VD.numel(), of_row.count]
+    arguments: list[Tensor | int] = [x_VD, ids_T, out.matrix, d, x_VD.numel(), of_row.count]
     grid = Grid(blocks=(t, min(most, of_row.count)), threads=of_row.threads)
     error = program.run(arguments, grid, mode, readable=(x_VD, x_VD))
     assert out.guard_is_unchanged()
