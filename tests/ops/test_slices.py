@@ -76,7 +76,7 @@ MISTAKES = {
 @needs_compiler
 def test_slices_of_many_rows_are_thin(emulator: Emulator) -> None:
     x_VD, ids_T = torch.randn(300, 2056).bfloat16(), torch.randint(300, (301,))
-    assert slices.slices_of_row(300, 301, 4112, 1) == slices.Slices(threads=96, vectors=2, count=2)
+    assert slices.slices_of_row(300, 301, 4112, 1) == slices.Slices(threads=64, vectors=4, count=2)
     out_TD, error = copied(emulator, x_VD, ids_T, None, 2, MODES[0])
     assert error == ""
     assert torch.equal(out_TD, x_VD[ids_T])
