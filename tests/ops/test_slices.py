@@ -104,7 +104,7 @@ def test_a_mistake_in_the_kernel_is_found(mistake: str, emulator: Emulator) -> N
 
 
 def test_slices_cover_a_row_and_fill_the_gpu_where_they_can() -> None:
-    for v, t, row_bytes in itertools.product((1, 1000), (1, 4, 300), (2, 4096, 65538, 10**9)):
+    for v, t, row_bytes in itertools.product((1, 1000, 5000), (1, 4, 300, 3000), (2, 4096, 65538, 10**9)):
         of_row = slices.slices_of_row(v, t, row_bytes, 132)
         slice_bytes = of_row.vectors * of_row.threads * 16
         assert (of_row.count - 1) * slice_bytes < row_bytes <= of_row.count * slice_bytes

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 SOURCE = Path(__file__).parent / "slices.cu"
 WARP, THREADS, VECTORS = 32, 256, 4
 """The most threads of a block, and 16-byte vectors of a thread: at most 16 KiB of a slice."""
-THIN_THREADS, MANY_ROWS = 64, 256
-"""Of slices of 4 KiB, and the rows beyond which slices are so thin: until an id is named again, the L2 has to keep a slice of
+THIN = ((2**8, THREADS), (2**11, 64))
+"""Rows up to which a block has at most so many threads; of more, a warp. Until an id is named again, the L2 has to keep a slice of
 most rows and as much of what is written. H200: 3,064 ids of 808 rows of 157 KB take 202.7 us by 16 KiB, and 178.5 in torch, whose
-blocks copy 4 KiB by one vector a thread; four a thread have more bytes in flight. Both are estimates."""
+blocks copy 4 KiB by one vector a thread; four a thread have more bytes in flight. The limits are estimates."""
 UNITS = {2: "unsigned short", 4: "unsigned"}
 
 
@@ -42,21 +42,21 @@ def slices_of_row(v: int, t: int, row_bytes: int, count: int, vectors: int | Non
     allow.
 
     One vector a thread where the SMs would otherwise have fewer than two slices each, and where a slice is no more than a vector
-    for each thread; a quarter of the threads where many rows would leave the L2 before they are named again.
+    for each thread; fewer threads where many rows would leave the L2 before they are named again.
 
     >>> slices_of_row(2, 4, 270_754_128, 132), slices_of_row(2, 4, 65536, 132)
     (Slices(threads=256, vectors=4, count=16526), Slices(threads=256, vectors=1, count=16))
     >>> slices_of_row(91, 7683, 11908, 132), slices_of_row(91, 7757, 786, 132)
     (Slices(threads=192, vectors=4, count=1), Slices(threads=64, vectors=1, count=1))
-    >>> slices_of_row(808, 3064, 156_656, 132)
-    Slices(threads=64, vectors=4, count=39)
+    >>> slices_of_row(808, 3064, 156_656, 132), slices_of_row(4000, 16384, 32768, 132)
+    (Slices(threads=64, vectors=4, count=39), Slices(threads=32, vectors=4, count=16))
     """
     in_all, most = -(-row_bytes // VEC16_BYTES), THREADS
     if vectors is None:
         several = t * -(-in_all // (THREADS * VECTORS)) >= 2 * count and in_all > THREADS
         vectors = VECTORS if several else 1
-        if several and min(v, t) > MANY_ROWS:
-            most = THIN_THREADS
+        if several:
+            most = next((threads for rows, threads in THIN if min(v, t) <= rows), WARP)
     slices = -(-in_all // (most * vectors))
     threads = -(-in_all // (slices * vectors * WARP)) * WARP
     return Slices(threads, vectors, -(-in_all // (threads * vectors)))
