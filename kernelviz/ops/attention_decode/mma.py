@@ -113,7 +113,8 @@ def choose(
 ) -> Tile:
     """One head a block, so that all its warps share a row, unless too few SMs had a block; two steps of eight warps, if they fit.
 
-    For many contexts of `length` tokens, more heads a block if that leaves fewer warps without a token.
+    For many contexts of `length` tokens, more heads a block, or several blocks of fewer warps, if that leaves fewer warps without
+    a token.
 
     >>> choose(8, 128, 132)
     Tile(heads=1, warps=8, stages=2, blocks=1)
@@ -123,26 +124,35 @@ def choose(
     Tile(heads=1, warps=2, stages=3, blocks=1)
     >>> [choose(4, 64, 132, b=3607, length=length).heads for length in (176, 256, 300, 320, 2000)]
     [4, 1, 4, 4, 1]
+    >>> choose(1, 64, 132, b=3607, length=176)
+    Tile(heads=1, warps=2, stages=3, blocks=4)
     """
     room = (shared_bytes - OTHER_BYTES) // step_bytes(d)
     warps = 8 if room >= 16 else 4 if room >= 8 else 2
     stages = 2 if warps == 8 else min(3, room // warps)
+    sizes = [(warps, stages, 1)]
     many = b * hk >= MANY_ROWS * multiprocessors
+    if many and warps == 8:
+        sizes += [(few, min(3, room // 8), 8 // few) for few in (4, 2)]
+    tiles = [
+        Tile(heads=heads, warps=several, stages=steps, blocks=blocks)
+        for several, steps, blocks in sizes
+        for heads in (1, 2, 4, 8)
+        if hk % heads == 0 and heads <= several
+    ]
 
-    def busy(heads: int) -> float:
-        """The share of SMs that have a block, on average."""
-        groups = hk // heads
-        blocks = max(1, multiprocessors // groups) * groups
-        return blocks / (-(-blocks // multiprocessors) * multiprocessors)
+    def busy(tile: Tile) -> float:
+        """The share of places for blocks that have one, on average."""
+        groups, places = hk // tile.heads, multiprocessors * tile.blocks
+        blocks = max(1, places // groups) * groups
+        return blocks / (-(-blocks // places) * places)
 
-    def full(heads: int) -> float:
+    def full(tile: Tile) -> float:
         """The share of the tokens of all steps that exist."""
-        tokens = Tile(heads=heads, warps=warps, stages=stages, blocks=1).tokens(d)
+        tokens = tile.tokens(d)
         return length / (-(-length // tokens) * tokens) if many else 1.0
 
-    possible = [heads for heads in (1, 2, 4, 8) if hk % heads == 0 and heads <= warps]
-    heads = max(possible, key=lambda h: (min(busy(h), BUSY), min(full(h), FULL), -h))
-    return Tile(heads=heads, warps=warps, stages=stages, blocks=1)
+    return max(tiles, key=lambda tile: (min(busy(tile), BUSY), min(full(tile), FULL), tile.warps, -tile.heads))
 
 
 def admits(configuration: Mapping[str, int], problem: Problem) -> str | None:
