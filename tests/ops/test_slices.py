@@ -74,9 +74,11 @@ MISTAKES = {
 
 
 @needs_compiler
-def test_slices_of_many_rows_are_thin(emulator: Emulator) -> None:
-    x_VD, ids_T = torch.randn(300, 2056).bfloat16(), torch.randint(300, (301,))
-    assert slices.slices_of_row(300, 301, 4112, 1) == slices.Slices(threads=64, vectors=4, count=2)
+@pytest.mark.parametrize("d", [2056, 2057])
+@pytest.mark.parametrize(("v", "t", "threads"), [(300, 301, 64), (2100, 2049, 32)])
+def test_slices_of_many_rows_are_thin(v: int, t: int, threads: int, d: int, emulator: Emulator) -> None:
+    x_VD, ids_T = torch.randn(v, d).bfloat16(), torch.randint(v, (t,))
+    assert slices.slices_of_row(v, t, 2 * d, 1).threads == threads
     out_TD, error = copied(emulator, x_VD, ids_T, None, 2, MODES[0])
     assert error == ""
     assert torch.equal(out_TD, x_VD[ids_T])
