@@ -142,10 +142,10 @@ def choose(
     ]
 
     def busy(tile: Tile) -> float:
-        """The share of places for blocks that have one, on average."""
-        groups, places = hk // tile.heads, multiprocessors * tile.blocks
-        blocks = max(1, places // groups) * groups
-        return blocks / (-(-blocks // places) * places)
+        """The share of the blocks that could be resident which are, on average."""
+        groups, resident = hk // tile.heads, multiprocessors * tile.blocks
+        blocks = max(1, resident // groups) * groups
+        return blocks / (-(-blocks // resident) * resident)
 
     def full(tile: Tile) -> float:
         """The share of the tokens of all steps that exist."""
