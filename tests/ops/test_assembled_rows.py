@@ -25,8 +25,13 @@ SIZES = (
     (3, 3, 419),
     (5, 61, 17),
     (8, 3, 173),
+    (4685, 200, 7),
+    (3642, 150, 9),
+    (2981, 150, 11),
+    (2185, 150, 15),
 )
-"""Rows of the table, rows of the output, elements: vectors of several rows, of two and mostly of one; a table of one row."""
+"""Rows of the table, rows of the output, elements: vectors of several rows, of two and mostly of one; a table of one row, and
+tables of rows of fewer than 16 elements that the L1 does not keep."""
 LARGE = {"INDEX": "unsigned long long"}
 """As for an output whose units 32 bits don't count."""
 
@@ -126,4 +131,23 @@ def test_a_mistake_with_shifted_rows_is_found(mistake: str, emulator: Emulator) 
     ids_T = torch.randint(9, (3001,))
     ids_T[1500] = 8
     results = [copied(emulator, x_VD, ids_T, mode, SHIFTED_MISTAKES[mistake]) for mode in MODES]
+    assert not all(not error and torch.equal(out_TD, x_VD[ids_T]) for out_TD, error in results)
+
+
+SHORT_MISTAKES = {
+    "a vector behind the table is read for the next row": ("after_at_edge = SHORT && TAIL", "after_at_edge = false"),
+    "the last units of the table are in the other vector": (
+        "(shift_after > 0 ? high_after : low_after)",
+        "(shift_after > 0 ? low_after : high_after)",
+    ),
+    "the next row begins a unit late": ("next_id * ROW - split", "next_id * ROW - split + 1"),
+}
+
+
+@pytest.mark.parametrize("mistake", SHORT_MISTAKES)
+def test_a_mistake_with_short_shifted_rows_is_found(mistake: str, emulator: Emulator) -> None:
+    x_VD = view_of(torch.randn(4685 * 7).bfloat16(), 0).view(4685, 7)
+    ids_T = torch.randint(4685, (3001,))
+    ids_T[::3] = 4684
+    results = [copied(emulator, x_VD, ids_T, mode, SHORT_MISTAKES[mistake]) for mode in MODES]
     assert not all(not error and torch.equal(out_TD, x_VD[ids_T]) for out_TD, error in results)

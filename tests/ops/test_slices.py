@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 import torch
 from emulator import MODES, Emulator, Grid, Mode, Output, needs_compiler, with_header
@@ -10,6 +12,7 @@ from test_one_block import view_of
 from torch import Tensor
 
 from kernelviz.ops.embedding import slices
+from kernelviz.ops.embedding.cuda import vector_bytes
 
 DTYPES = (torch.float32, torch.bfloat16)
 SIZES = ((1, 1, 1), (5, 17, 3), (3, 5, 8), (3, 4, 37), (4, 3, 1031), (2, 4, 4099), (3, 2, 8208))
@@ -26,16 +29,18 @@ def copied(
     change: tuple[str, str] = ("", ""),
 ) -> tuple[Tensor, str]:
     """What the kernel writes with at most `most` slices at once, and the emulator's error for reading outside of the table."""
-    (t,), d, size = ids_T.shape, x_VD.shape[1], x_VD.element_size()
+    (t,), (v, d), size = ids_T.shape, x_VD.shape, x_VD.element_size()
     out = Output(t, d, x_VD.dtype)
-    of_row = slices.slices_of_row(t, d * size, 1, vectors)
+    of_row = slices.slices_of_row(v, t, d * size, 1, vectors)
     text = with_header(slices.SOURCE, "two_vectors.cuh")
     assert change[0] in text
     # The ids are read as they are: only one tensor may be checked.
     text = text.replace(*change).replace("__ldg(ids + blockIdx.x)", "ids[blockIdx.x]").replace("__ldg(", "checked(")
-    defines = {"UNIT": slices.UNITS[size], "VECTORS": str(of_row.vectors), "THREADS": str(of_row.threads)}
+    whole = vector_bytes(x_VD) == 16
+    tile = {"VECTORS": of_row.vectors, "THREADS": of_row.threads, "WHOLE": int(whole)}
+    defines = {"UNIT": slices.UNITS[size]} | {name: str(number) for name, number in tile.items()}
     program = emulator.program(slices.SOURCE, "gather_slices", defines, text=CHECKED + text)
-    arguments = [x_VD, ids_T, out.matrix, d, x_VD.numel(), of_row.count]
+    arguments: list[Tensor | int] = [x_VD, ids_T, out.matrix, d, x_VD.numel(), of_row.count]
     grid = Grid(blocks=(t, min(most, of_row.count)), threads=of_row.threads)
     error = program.run(arguments, grid, mode, readable=(x_VD, x_VD))
     assert out.guard_is_unchanged()
@@ -69,6 +74,26 @@ MISTAKES = {
 
 
 @needs_compiler
+@pytest.mark.parametrize("d", [2056, 2057])
+@pytest.mark.parametrize(("v", "t", "threads"), [(300, 301, 64), (2100, 2049, 32)])
+def test_slices_of_many_rows_are_thin(v: int, t: int, threads: int, d: int, emulator: Emulator) -> None:
+    x_VD, ids_T = torch.randn(v, d).bfloat16(), torch.randint(v, (t,))
+    assert slices.slices_of_row(v, t, 2 * d, 1).threads == threads
+    out_TD, error = copied(emulator, x_VD, ids_T, None, 2, MODES[0])
+    assert error == ""
+    assert torch.equal(out_TD, x_VD[ids_T])
+
+
+@needs_compiler
+@pytest.mark.parametrize("count", ["row_units / WIDTH - 1", "row_units / WIDTH + 1"])
+def test_a_wrong_number_of_whole_vectors_is_found(count: str, emulator: Emulator) -> None:
+    x_VD, ids_T = torch.randn(3, 1032).bfloat16(), torch.tensor([2, 0, 2])
+    change = ("vectors = row_units / WIDTH;", f"vectors = {count};")
+    out_TD, error = copied(emulator, x_VD, ids_T, 1, 1, MODES[0], change)
+    assert error or not torch.equal(out_TD, x_VD[ids_T])
+
+
+@needs_compiler
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_in_the_kernel_is_found(mistake: str, emulator: Emulator) -> None:
     x_VD = view_of(torch.randn(3 * 4099).bfloat16(), 1).view(3, 4099)
@@ -81,10 +106,9 @@ def test_a_mistake_in_the_kernel_is_found(mistake: str, emulator: Emulator) -> N
 
 
 def test_slices_cover_a_row_and_fill_the_gpu_where_they_can() -> None:
-    for t in (1, 4, 300):
-        for row_bytes in (2, 4096, 65538, 10**9):
-            of_row = slices.slices_of_row(t, row_bytes, 132)
-            slice_bytes = of_row.vectors * of_row.threads * 16
-            assert (of_row.count - 1) * slice_bytes < row_bytes <= of_row.count * slice_bytes
-            assert of_row.threads in range(32, slices.THREADS + 1, 32)
-            assert of_row.vectors == 1 or t * of_row.count >= 2 * 132
+    for v, t, row_bytes in itertools.product((1, 1000, 5000), (1, 4, 300, 3000), (2, 4096, 65538, 10**9)):
+        of_row = slices.slices_of_row(v, t, row_bytes, 132)
+        slice_bytes = of_row.vectors * of_row.threads * 16
+        assert (of_row.count - 1) * slice_bytes < row_bytes <= of_row.count * slice_bytes
+        assert of_row.threads in range(32, slices.THREADS + 1, 32)
+        assert of_row.vectors == 1 or t * of_row.count >= 2 * 132

@@ -38,4 +38,4 @@ def activation(problem: Problem, card: Card) -> tuple[str, ...]:
         return vectors
     if n <= KNOWN_ELEMENTS or (n % 2 == 0 and n <= KNOWN_PAIRS):
         return ("triton_known_size", *vectors)
-    return vectors
+    return (vectors[0], "triton_known_size", *vectors[1:])

@@ -1,4 +1,4 @@
-"""Triton kernel of the activations of few elements, compiled for their number; the function is a compile-time constant, too."""
+"""Triton kernel of the activations of few elements or whole vectors, compiled for their number and for the function."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels.layout import require_contiguous
 from kernelviz.ops.kernels.triton_gelu import gelu
 from kernelviz.ops.kernels.triton_known_size import indexes, programs
+from kernelviz.ops.kernels.triton_known_vectors import vector_programs
 
 
 @triton.jit
@@ -31,10 +32,13 @@ def activation_known_size_kernel(
 
 
 def bind_known_size(x_N: torch.Tensor, function: str) -> Launch:
-    """One launch without a size; more than 2^20 elements as `bind_activation`. Raises BadField if x is not contiguous."""
+    """One launch without a size; as `bind_activation` more than 2^20 elements, unless they are whole vectors.
+
+    Raises BadField if x is not contiguous.
+    """
     require_contiguous(x_N=x_N)
     n = x_N.numel()
-    known = programs(n, light=function == "relu")
+    known = programs(n, light=function == "relu") or vector_programs(n, x_N.element_size())
     if known is None:
         return bind_activation(x_N, function)
     out_N = torch.empty_like(x_N)

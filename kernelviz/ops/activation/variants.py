@@ -65,7 +65,7 @@ def ladder(function: Callable[[Tensor], Tensor], *, fast: str = "", triton_too: 
     triton_block.__doc__ = f"Triton, 16 bytes a thread; {fast}." if triton_too else "Triton, 16 bytes a thread."
 
     def triton_known_size(x_N: Tensor) -> Launch:
-        """Triton, up to 2^20 elements compiled for their number: no mask, loads as wide as it allows; others as triton_block."""
+        """Triton, up to 2^20 elements, or 2^25 of whole vectors, compiled for their number: no mask; others as triton_block."""
         from kernelviz.ops.activation import triton_known_size as kernels
 
         return kernels.bind_known_size(x_N, name)

@@ -27,4 +27,6 @@ def elementwise(problem: Problem, card: Card) -> tuple[str, ...]:
     n = problem.sizes["n"]
     if n <= KNOWN_ELEMENTS or (n % 2 == 0 and n <= KNOWN_PAIRS):
         return ("triton_known_size", "triton_adaptive", "cuda_scalar")
-    return ("triton_adaptive", "cuda_vec16") if triton_vectorises(n) else ("cuda_vec16", "cuda_adaptive")
+    if triton_vectorises(n):
+        return ("triton_adaptive", "cuda_vec16")
+    return ("cuda_vec16", "triton_known_size", "cuda_adaptive")

@@ -1,4 +1,4 @@
-"""Triton kernel of `add`, `mul` and `div` of few elements, compiled for their number."""
+"""Triton kernel of `add`, `mul` and `div` of few elements or of whole vectors, compiled for their number."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from kernelviz.ops.arithmetic.triton import _combined, bind_arithmetic
 from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels.layout import require_contiguous
 from kernelviz.ops.kernels.triton_known_size import MOST, indexes, programs
+from kernelviz.ops.kernels.triton_known_vectors import vector_programs
 
 
 @triton.jit
@@ -23,10 +24,13 @@ def arithmetic_known_size_kernel(
 
 
 def bind_known_size(x_N: torch.Tensor, y_N: torch.Tensor, operation: str) -> Launch:
-    """One launch without a size; more than 2^20 elements as `bind_arithmetic`. Raises BadField if one is not contiguous."""
+    """One launch without a size; as `bind_arithmetic` more than 2^20 elements, unless they are whole vectors.
+
+    Raises BadField if one is not contiguous.
+    """
     require_contiguous(x_N=x_N, y_N=y_N)
     n = x_N.numel()
-    known = programs(n, light=True)
+    known = programs(n, light=True) or vector_programs(n, x_N.element_size())
     if known is None:
         return bind_arithmetic(x_N, y_N, operation, block=MOST)
     out_N = torch.empty_like(x_N)

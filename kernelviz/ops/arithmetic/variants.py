@@ -82,7 +82,7 @@ def ladder(operation: str) -> tuple[Variant, ...]:
 
     @variant(backend="triton", needs=("triton", "cuda"))
     def triton_known_size(x_N: Tensor, y_N: Tensor) -> Launch:
-        """Triton, up to 2^20 elements compiled for their number: no mask, loads as wide as it allows; others as triton_block."""
+        """Triton, up to 2^20 elements, or 2^25 of whole vectors, compiled for their number: no mask; others as triton_block."""
         from kernelviz.ops.arithmetic import triton_known_size as kernels
 
         return kernels.bind_known_size(x_N, y_N, operation)

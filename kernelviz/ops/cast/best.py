@@ -30,4 +30,6 @@ def cast(problem: Problem, card: Card) -> tuple[str, ...]:
     known = KNOWN_FP32 if problem.dtype == "fp32" else KNOWN_ELEMENTS
     if n <= known or (n % 2 == 0 and n <= KNOWN_PAIRS):
         return ("triton_known_size", "cuda_scalar", "triton_block", "cuda_adaptive")
-    return ("triton_block", "cuda_adaptive") if triton_vectorises(n) else ("cuda_adaptive", "cuda_vec16")
+    if triton_vectorises(n):
+        return ("triton_block", "cuda_adaptive")
+    return ("cuda_adaptive", "triton_known_size", "cuda_vec16", "cuda_wide_store")

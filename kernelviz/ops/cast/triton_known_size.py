@@ -1,4 +1,4 @@
-"""Triton kernel of the casts of few elements, compiled for their number."""
+"""Triton kernel of the casts of few elements or of whole vectors, compiled for their number."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from kernelviz.ops.cast.triton import bind_cast
 from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels.layout import require_contiguous
 from kernelviz.ops.kernels.triton_known_size import MOST, indexes, programs
+from kernelviz.ops.kernels.triton_known_vectors import vector_programs
 
 
 @triton.jit
@@ -21,10 +22,13 @@ def cast_known_size_kernel(x_ptr, out_ptr, N: tl.constexpr, BLOCK: tl.constexpr,
 
 
 def bind_known_size(x_N: torch.Tensor, to: torch.dtype) -> Launch:
-    """One launch without a size; more than 2^20 elements as `bind_cast`. Raises BadField for a vector that is not contiguous."""
+    """One launch without a size; as `bind_cast` more than 2^20 elements, unless they are whole vectors.
+
+    Raises BadField for a vector that is not contiguous.
+    """
     require_contiguous(x_N=x_N)
     n = x_N.numel()
-    known = programs(n, light=True)
+    known = programs(n, light=True) or vector_programs(n, x_N.element_size())
     if known is None:
         return bind_cast(x_N, to, block=2 * MOST)
     out_N = torch.empty_like(x_N, dtype=to)

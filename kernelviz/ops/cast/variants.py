@@ -64,7 +64,7 @@ def ladder(name: str, triton_targets: tuple[str, ...]) -> tuple[Variant, ...]:
 
     @variant(backend="triton", needs=("triton", "cuda"), targets=triton_targets)
     def triton_known_size(x_N: Tensor) -> Launch:
-        """Triton, up to 2^20 elements compiled for their number: no mask, loads as wide as it allows; others as triton_block."""
+        """Triton, up to 2^20 elements, or 2^25 of whole vectors, compiled for their number: no mask; others as triton_block."""
         import torch
 
         from kernelviz.ops.cast import triton_known_size as kernels

@@ -65,24 +65,3 @@ def bind_persistent(x_N: torch.Tensor) -> Launch:
         return out_N
 
     return launch
-
-
-@triton.jit
-def strided_copy_kernel(x_ptr, out_ptr, n, stride, BLOCK: tl.constexpr):
-    offsets = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
-    mask = offsets < n
-    tl.store(out_ptr + offsets, tl.load(x_ptr + offsets * stride, mask=mask), mask=mask)
-
-
-def bind_strided(x_NS: torch.Tensor) -> Launch:
-    """The first element of each row, 1024 rows a program; raises BadField for a matrix that is not contiguous."""
-    require_contiguous(x_NS=x_NS)
-    n, stride = x_NS.shape
-    out_N = torch.empty(n, dtype=x_NS.dtype, device=x_NS.device)
-    grid = (triton.cdiv(n, BLOCK),)
-
-    def launch() -> torch.Tensor:
-        strided_copy_kernel[grid](x_NS, out_N, n, stride, BLOCK=BLOCK)
-        return out_N
-
-    return launch

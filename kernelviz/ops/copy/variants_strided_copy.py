@@ -46,8 +46,8 @@ def torch_compile(x_NS: Tensor) -> Launch:
 
 @variant(backend="triton", needs=("triton", "cuda"))
 def triton_block(x_NS: Tensor) -> Launch:
-    """Triton, 1024 elements per program at every stride."""
-    from kernelviz.ops.copy import triton as kernels
+    """Triton compiled for the number of elements and the stride, up to 1024 elements per program."""
+    from kernelviz.ops.copy import triton_strided as kernels
 
     return kernels.bind_strided(x_NS)
 

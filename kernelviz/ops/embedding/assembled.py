@@ -23,6 +23,10 @@ LEAST_ROW = 3
 SHIFTED_UNIT_BYTES, SHIFTED_ROW = 2, 16
 """Of rows that are read by 16-byte vectors wherever they begin, and the least units of such a row. Wider units are read one by
 one: up to four loads."""
+SHORT_ROW, TABLE_BYTES = 7, 2**16
+"""Units of rows that are read so, too, from a table of more bytes than the L1 keeps beside what passes through it. Loads of
+single units look up as many lines as there are rows among 32 vectors, eight times. H200: 3.98 million rows of 15 fp16 out of
+6.6 MB take 84.3 us by single units and 71.9 in torch.compile, 654 thousand of 11 of 23 MB 18.7 and 16.0. Both are estimates."""
 FEWEST_UNITS = 1024
 """Of the output for each SM, below which a thread for each unit has all of them in flight: an estimate. H200, us so and in
 torch.compile: 9,114 rows of 21 fp32 (1,450 units an SM) 1.88 and 1.86, 15 of 20,305 (2,307) 2.11 and 2.19."""
@@ -91,6 +95,8 @@ def assembled_rows(
     AssembledRows(unit_bytes=2, row=15, v=11, rows=4184565, shifted=False)
     >>> [assembled_rows(11, 2**20, 35, 2, 132, aligned=aligned).shifted for aligned in (True, False)]
     [True, False]
+    >>> [assembled_rows(v, 2**20, 15, 2, 132).shifted for v in (2000, 3000)]
+    [False, True]
     >>> assembled_rows(11, 4184565, 15, 2, 132).blocks, assembled_rows(1, 2**27, 33, 2, 132).is_small
     (61298, False)
     >>> [assembled_rows(11, t, units, size, 132) for t, units, size in ((2**20, 15, 16), (2**20, 1, 2), (100, 15, 2))]
@@ -98,7 +104,8 @@ def assembled_rows(
     """
     if unit_bytes >= VEC16_BYTES or units < LEAST_ROW or t * units < FEWEST_UNITS * count:
         return None
-    return AssembledRows(unit_bytes, units, v, t, aligned and unit_bytes == SHIFTED_UNIT_BYTES and units >= SHIFTED_ROW)
+    least = SHIFTED_ROW if v * units * unit_bytes <= TABLE_BYTES else SHORT_ROW
+    return AssembledRows(unit_bytes, units, v, t, aligned and unit_bytes == SHIFTED_UNIT_BYTES and units >= least)
 
 
 def bind_assembled(x_VD: Tensor, ids_T: Tensor, rows: AssembledRows) -> Launch:

@@ -2,7 +2,7 @@
 // converted, so bits stay as they are.
 #include "two_vectors.cuh"
 
-// ROW: units of a row, at least 16, so that no vector has units of three rows. ONE_ROW: x has one row, which each id names. TAIL: units of x behind
+// ROW: units of a row, at least 7, so that no vector has units of three rows. ONE_ROW: x has one row, which each id names. TAIL: units of x behind
 // its last whole vector. INDEX: unsigned if it counts all units of the output, else unsigned long long.
 #ifndef ROW
 #define ROW 16
@@ -12,7 +12,9 @@
 #endif
 using Unit = unsigned short;
 constexpr int THREADS = 128, WIDTH = 8;
-static_assert(ROW >= 2 * WIDTH);
+static_assert(ROW >= WIDTH - 1);
+// Of a shorter row, the first units may be in the last vector of x, which may be partial.
+constexpr bool SHORT = ROW < 2 * WIDTH - 2;
 
 struct alignas(16) Vector {
     Unit unit[WIDTH];
@@ -61,8 +63,9 @@ extern "C" __global__ void __launch_bounds__(THREADS) gather_shifted(
     const uint4* vectors = reinterpret_cast<const uint4*>(from - shift / 2);
     const uint4* vectors_after = reinterpret_cast<const uint4*>(after - shift_after / 2);
     const bool two = end > 16, crosses = split < WIDTH;
-    // The first units of a row are never in the last vector of x, which may be partial, because a row has two vectors or more.
-    const bool at_edge = TAIL && vectors + two == reinterpret_cast<const uint4*>(x + whole);
+    const uint4* edge = reinterpret_cast<const uint4*>(x + whole);
+    const bool at_edge = TAIL && vectors + two == edge;
+    const bool after_at_edge = SHORT && TAIL && crosses && vectors_after + (shift_after > 0) == edge;
     uint4 low = make_uint4(0, 0, 0, 0), high = low, low_after = low, high_after = low;
     if (two || !at_edge) {
         low = __ldg(vectors);
@@ -70,14 +73,17 @@ extern "C" __global__ void __launch_bounds__(THREADS) gather_shifted(
     if (two && !at_edge) {
         high = __ldg(vectors + 1);
     }
-    if (crosses && shift_after + 2 * split < 16) {
+    if (crosses && shift_after + 2 * split < 16 && (shift_after > 0 || !after_at_edge)) {
         low_after = __ldg(vectors_after);
     }
-    if (crosses && shift_after > 0) {
+    if (crosses && shift_after > 0 && !after_at_edge) {
         high_after = __ldg(vectors_after + 1);
     }
     if (at_edge) {
         (two ? high : low) = units_at(x + whole);
+    }
+    if (after_at_edge) {
+        (shift_after > 0 ? high_after : low_after) = units_at(x + whole);
     }
     const uint4 ahead = bytes_of_two_vectors(low, high, shift);
     const uint4 behind = bytes_of_two_vectors(low_after, high_after, shift_after);

@@ -32,9 +32,10 @@ MANY_VEC16 = 2**22
 no id, or memory is read as fast as it is written, so that few bytes of a multiprocessor are enough. H200: one row of 185 MB takes
 84.5 us so and 85.2 in torch.compile; a copy of 206 MB takes 101.6 us with four a thread and 93.2 with one, of 34 MB 15.4 and
 15.7; 4 rows of 33.6 MB take 63.1 with two, and 60.9 in torch.compile, which has one. The limit is an estimate."""
-PAIRS, MANY_PAIRS = 2, 2048
-"""Pairs of a thread where rows are one vector of less than 16 bytes, and threads an SM that must have as many. H200: 35.6 million
-rows of 4 bytes take 100.6 us with two ids a thread and 95.8 in torch.compile, 44.3 million 125.6 and 119.6."""
+PAIRS, MANY_PAIRS = 2, 1024
+"""Pairs of a thread where rows are one vector of less than 16 bytes, and threads an SM that must have as many: of fewer rows, two
+a thread are one wave. H200: 35.6 million rows of 4 bytes take 100.6 us with two ids a thread and 95.8 in torch.compile, 44.3
+million 125.6 and 119.6, and 716 thousand of 8 bytes, which are 1.3 waves, 4.32 and 3.89."""
 WARP, SMALL_THREADS, MANY_VECTORS = 32, 128, 2**17
 """Of a block whose threads have one vector each: few for few vectors, so that they reach many SMs."""
 MOST_COUNTED = 2**32
@@ -107,8 +108,8 @@ def short_rows(v: int, t: int, vectors: int, count: int, width_bytes: int, *, id
     >>> short_rows(4680, 2585616, 3, 132, 16), short_rows(39350, 1366, 3, 132, 16)
     (ShortRows(vectors=3, unroll=2, total=7756848, one_row=False, wide=False, pairs=False), \
 ShortRows(vectors=3, unroll=1, total=4098, one_row=False, wide=False, pairs=False))
-    >>> [(tile.kernel, tile.blocks) for tile in (short_rows(7, t, 1, 132, 4) for t in (2**20, 35_614_161))]
-    [('gather_short_rows', 2048), ('gather_pairs', 34780)]
+    >>> [(tile.kernel, tile.blocks) for tile in (short_rows(7, t, 1, 132, 4) for t in (2**19, 35_614_161))]
+    [('gather_short_rows', 1024), ('gather_pairs', 34780)]
     >>> short_rows(2**32, 100, 2, 132, 8).wide, short_rows(131072, 8192, 511, 132, 16).unroll
     (True, 2)
     >>> [short_rows(v, t, 2**23, 132, 16).unroll for v, t in ((1, 2), (2, 2), (2, 3))]

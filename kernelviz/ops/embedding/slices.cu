@@ -5,7 +5,7 @@
 #include "loads_first.cuh"
 #include "two_vectors.cuh"
 
-// THREADS of a block, VECTORS of a thread.
+// THREADS of a block, VECTORS of a thread. WHOLE: whether all rows of x begin on 16 bytes and are whole vectors.
 constexpr int SLICE = THREADS * VECTORS;  // 16-byte vectors
 
 // blockIdx.x counts the rows of the output, blockIdx.y the slices of a row: the same slice of all rows is copied at about the same time, so
@@ -13,7 +13,8 @@ constexpr int SLICE = THREADS * VECTORS;  // 16-byte vectors
 // read from memory each time.
 // Stores are of 16-byte vectors wherever the rows of x and of the output begin. What is stored together then lies in two vectors of x,
 // shifted by as many bytes for all of a row. Both are loaded, one of them from L1, and none beyond the matrix of x, which is
-// `x_units` long. `row_units`: a row's length; `slices`: of a row, with those that begin behind it.
+// `x_units` long. `row_units`: a row's length; `slices`: of a row, with those that begin behind it. Where rows are whole vectors, nothing of this
+// is computed between the id and the loads.
 extern "C" __global__ void __launch_bounds__(THREADS) gather_slices(
     const UNIT* __restrict__ x, const long long* __restrict__ ids, UNIT* __restrict__ out, long long row_units, long long x_units,
     int slices) {
@@ -21,14 +22,18 @@ extern "C" __global__ void __launch_bounds__(THREADS) gather_slices(
     const UNIT* from = x + __ldg(ids + blockIdx.x) * row_units;
     UNIT* to = out + blockIdx.x * row_units;
     // Units before the first vector, and by how many the vectors of x begin earlier.
-    long long head = (16 - reinterpret_cast<unsigned long long>(to) % 16) % 16 / sizeof(UNIT);
-    const int shift = (int)(reinterpret_cast<unsigned long long>(from + head) % 16 / sizeof(UNIT));
-    if (from + head - shift < x) {
-        head += WIDTH;
-    }
-    long long vectors = head < row_units ? (row_units - head) / WIDTH : 0;
-    if (shift && vectors && from + head + vectors * WIDTH + (WIDTH - shift) > x + x_units) {
-        --vectors;
+    long long head = 0, vectors = row_units / WIDTH;
+    int shift = 0;
+    if constexpr (!WHOLE) {
+        head = (16 - reinterpret_cast<unsigned long long>(to) % 16) % 16 / sizeof(UNIT);
+        shift = (int)(reinterpret_cast<unsigned long long>(from + head) % 16 / sizeof(UNIT));
+        if (from + head - shift < x) {
+            head += WIDTH;
+        }
+        vectors = head < row_units ? (row_units - head) / WIDTH : 0;
+        if (shift && vectors && from + head + vectors * WIDTH + (WIDTH - shift) > x + x_units) {
+            --vectors;
+        }
     }
     const uint4* sources = reinterpret_cast<const uint4*>(from + head - shift);
     uint4* targets = reinterpret_cast<uint4*>(to + head);
@@ -64,7 +69,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) gather_slices(
         }
     }
     // What is before the first vector and behind the last: up to two vectors each.
-    if (blockIdx.y == 0) {
+    if (!WHOLE && blockIdx.y == 0) {
         if (head > row_units) {
             head = row_units;
         }

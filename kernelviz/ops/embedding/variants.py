@@ -121,7 +121,7 @@ def cuda_vec16_unrolled(x_VD: Tensor, ids_T: Tensor) -> Launch:
 
 @variant(backend="cuda", needs=("nvrtc", "cuda"), techniques=("vec16",))
 def cuda_slices(x_VD: Tensor, ids_T: Tensor) -> Launch:
-    """CUDA C++, the same 16 KiB of all rows at about the same time, so that rows named twice come from the L2; any alignment."""
+    """CUDA C++, the same 2 to 16 KiB of all rows at about the same time: rows named twice come from the L2; any alignment."""
     from kernelviz.ops.embedding import slices as kernels
 
     return kernels.bind_slices(x_VD, ids_T)

@@ -20,9 +20,10 @@ _COMPILED = (
     {"n": 65537},
     {"n": 65540},
     {"n": 1048576},
+    {"n": 1981900},
     {"n": 4194305},
 )
 _NAMES = ("add", "mul", "div")
 ODD = dict.fromkeys(_NAMES, _ODD)
-LARGE = dict.fromkeys(_NAMES, ({"n": 67108867}, {"n": 8388613}, {"n": 1048576}))
+LARGE = dict.fromkeys(_NAMES, ({"n": 67108867}, {"n": 8388613}, {"n": 1048576}, {"n": 1140088}, {"n": 1810140}))
 COMPILED = dict.fromkeys(_NAMES, _COMPILED)

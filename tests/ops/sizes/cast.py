@@ -6,5 +6,5 @@ _ODD = (
     *({"n": 8200}, {"n": 40002}, {"n": 65537}, {"n": 65544}),
 )
 ODD = dict.fromkeys(_NAMES, _ODD)
-LARGE = dict.fromkeys(_NAMES, ({"n": 67108867}, {"n": 8388613}, {"n": 1048576}))
-COMPILED = dict.fromkeys(_NAMES, ({"n": 4096}, {"n": 65537}, {"n": 65540}, {"n": 1048581}))
+LARGE = dict.fromkeys(_NAMES, ({"n": 67108867}, {"n": 8388613}, {"n": 1048576}, {"n": 1140088}, {"n": 1810140}))
+COMPILED = dict.fromkeys(_NAMES, ({"n": 4096}, {"n": 65537}, {"n": 65540}, {"n": 1048581}, {"n": 1981900}))
