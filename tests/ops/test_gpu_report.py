@@ -41,10 +41,11 @@ NOT_PASSED_YET: dict[str, tuple[str, ...]] = {
         "cuda_scalars_stepwise",
         "triton_scalars_known_size",
     ),
-    "quantize_int8": ("cuda_split", "triton_known_length"),
+    "quantize_fp8": ("cuda_slab",),
+    "quantize_int8": ("cuda_slab", "cuda_split", "triton_known_length"),
     "reshape_elementwise": ("triton_known_size",),
     "rmsnorm": ("cuda_cluster", "cuda_split"),
-    "rmsnorm_quantize_fp8": ("cuda_split",),
+    "rmsnorm_quantize_fp8": ("cuda_slab", "cuda_split"),
     "rope": ("cuda_in_place", "cuda_vec16"),
     "row_sum": (
         "cuda_adaptive",
