@@ -29,6 +29,7 @@ NOT_PASSED_YET: dict[str, tuple[str, ...]] = {
         "triton_block_per_row",
         "triton_known_size",
     ),
+    "batchnorm_relu": ("triton_fused",),
     "column_sum": ("cuda_cluster", "cuda_few_rows", "cuda_periodic", "cuda_shifted", "cuda_strips"),
     "cross_entropy": ("cuda_split", "triton_known_size"),
     "cross_entropy_with_grad": ("triton_known_size",),
