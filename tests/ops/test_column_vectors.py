@@ -83,10 +83,14 @@ def launch_of(
         grid = Grid(blocks=strip.strips * strip.cluster, threads=strip.threads, cluster=strip.cluster)
         return strip.defines(m, n, itemsize), grid, [x_MN, out, m, n], torch.zeros(1)
     period = vectors.period_of(m, n, itemsize, count)
-    partials = torch.full((period.blocks * n,), float("nan"))
-    arrived = torch.zeros(1, dtype=torch.int32)
+    slots = torch.zeros(period.blocks * n, dtype=torch.int64)
     grid = Grid(blocks=period.blocks, threads=period.threads)
-    return {}, grid, [x_MN, partials, arrived, out, m * n, n, period.active], arrived
+    return {}, grid, [x_MN, slots, out, m * n, n, period.active], slots
+
+
+def modes_of(kernel: str) -> tuple[Mode, ...]:
+    """Blocks run in their order only where one waits for those before it."""
+    return MODES[:1] if kernel == "column_periodic" else MODES
 
 
 def sums(
@@ -101,7 +105,7 @@ def sums(
     # The second launch finds the counters as the first one left them; where there are none, it finds the right sums.
     for _ in range(1 if kernel == CLUSTER else 2):
         error = program.run(arguments, grid, mode, readable=(x_MN, x_MN))
-        assert error or not arrived.any()
+        error = error or ("a counter or slot is not 0" if arrived.any() else "")
     assert out.guard_is_unchanged()
     return out.matrix[0].clone(), error
 
@@ -136,12 +140,12 @@ def check(emulator: Emulator, kernel: str, m: int, n: int, dtype: str, offset: i
     if kernel == "column_few_odd_rows" and (gcd(width, n, offset) == width or n < 2 * width):
         return
     results = []
-    for mode in MODES:
+    for mode in modes_of(kernel):
         y_N, error = sums(emulator, kernel, view_MN, dtype, count, mode)
         assert error == "", (kernel, m, n, dtype, offset, count)
         assert compare(op, problem, (x_MN,), y_N).passed, (kernel, m, n, dtype, offset, count)
         results.append(y_N)
-    assert torch.equal(*results), "the order of blocks changes the sums"
+    assert torch.equal(results[0], results[-1]), "the order of blocks changes the sums"
 
 
 @pytest.mark.parametrize("dtype", ["fp32", "bf16"])
@@ -334,7 +338,7 @@ def test_a_mistake_in_the_kernel_gives_wrong_sums(mistake: str, emulator: Emulat
     text = text_of(kernel)
     assert before in text
     wrong = []
-    for mode in MODES:
+    for mode in modes_of(kernel):
         y_N, error = sums(emulator, kernel, view_MN, dtype, 3, mode, text.replace(before, after))
         wrong.append(bool(error) or not compare(op, problem, (x_MN,), y_N).passed)
     assert any(wrong)

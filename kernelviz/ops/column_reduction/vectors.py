@@ -350,14 +350,13 @@ def bind_periodic(x_MN: Tensor) -> Launch:
     m, n, _ = _shape(x_MN)
     period = period_of(m, n, x_MN.element_size(), multiprocessors(x_MN.device))
     out_N = _sums(x_MN)
-    partials = torch.empty(period.blocks * n, dtype=torch.float32, device=x_MN.device)
-    arrived = torch.zeros(1, dtype=torch.int32, device=x_MN.device)
+    slots = torch.zeros(period.blocks * n, dtype=torch.int64, device=x_MN.device)
     kernel = nvrtc.kernel(PERIODIC, "column_periodic", {"ELEMENT": nvrtc.element_type(x_MN.dtype)})
     sizes = (ctypes.c_longlong(m * n), ctypes.c_int(n), ctypes.c_int(period.active))
 
     def launch() -> Tensor:
         # Addresses are taken here, so that the launch keeps alive the tensors that only it owns.
-        pointers = (t.data_ptr() for t in (x_MN, partials, arrived, out_N))
+        pointers = (t.data_ptr() for t in (x_MN, slots, out_N))
         nvrtc.launch(kernel, period.blocks, period.threads, *pointers, *sizes)
         return out_N
 
