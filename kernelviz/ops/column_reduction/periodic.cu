@@ -110,22 +110,31 @@ extern "C" __global__ void __launch_bounds__(MOST_THREADS, 2) column_periodic(
                 const int place = t + e * blockDim.x;
                 return (place < places ? first + place : numbers) + a * places;
             };
+            bool is_missing;
+#pragma unroll 1
+            do {
+                is_missing = false;
 #pragma unroll
-            for (int a = 0; a < AHEAD; ++a) {
+                for (int a = 0; a < AHEAD; ++a) {
 #pragma unroll
-                for (int e = 0; e < WIDTH; ++e) {
-                    const int at = slot_of(a, e);
-                    read[a][e] = at < numbers ? slots[at] : PRESENT;
-                }
-            }
-#pragma unroll
-            for (int a = 0; a < AHEAD; ++a) {
-#pragma unroll
-                for (int e = 0; e < WIDTH; ++e) {
-                    const int at = slot_of(a, e);
-                    while (read[a][e] == 0) {
-                        read[a][e] = slots[at];
+                    for (int e = 0; e < WIDTH; ++e) {
+                        const int at = slot_of(a, e);
+                        read[a][e] = at < numbers ? slots[at] : PRESENT;
                     }
+                }
+#pragma unroll
+                for (int a = 0; a < AHEAD; ++a) {
+#pragma unroll
+                    for (int e = 0; e < WIDTH; ++e) {
+                        is_missing |= read[a][e] == 0;
+                    }
+                }
+            } while (is_missing);
+#pragma unroll
+            for (int a = 0; a < AHEAD; ++a) {
+#pragma unroll
+                for (int e = 0; e < WIDTH; ++e) {
+                    const int at = slot_of(a, e);
                     if (at < numbers) {
                         slots[at] = 0;
                     }
