@@ -29,6 +29,9 @@ shifted rows and 1.85 in torch.compile, which reads an element at a time, 318 of
 an estimate."""
 NARROW_ROWS, NARROW_BYTES = 64, 64
 """Rows of a thread with narrower vectors, and bytes of them that it has in flight."""
+WIDE_STRIPS = 4
+"""Strips of narrower vectors of an SM, from which on each thread has as many rows as it may: not all are resident at once, and
+2048 threads with 4 rows each of 4 bytes have 32 KiB in flight. An estimate."""
 LANE_BYTES = 4
 """Of a lane, so that `MOST_LANES` read 128 bytes of a row: of narrower vectors, there are more."""
 WARP, MOST_CLUSTER = 32, 8
@@ -90,6 +93,8 @@ def column_strips(
     ColumnStrips(each=2, lanes=20, groups=11, rows=4, cluster=1, one_pass=True, strips=130)
     >>> column_strips(318, 26686, 2, 0, 132)
     ColumnStrips(each=2, lanes=26, groups=9, rows=12, cluster=1, one_pass=False, strips=514)
+    >>> column_strips(28, 240193, 4, 0, 132)
+    ColumnStrips(each=1, lanes=32, groups=2, rows=14, cluster=1, one_pass=True, strips=7507)
     >>> column_strips(92, 10485, 4, 0, 132), column_strips(2**26, 16, 2, 0, 132), column_strips(1000, 26685, 2, 0, 132)
     (ColumnStrips(each=1, lanes=27, groups=9, rows=11, cluster=1, one_pass=True, strips=389), None, None)
     """
@@ -116,7 +121,8 @@ def column_strips(
     of_block = -(-m // cluster)
     if of_block * row_of_strip_bytes > MOST_BYTES:
         return None
-    groups = min(MOST_GROUPS, max(1, most_threads // lanes), -(-of_block // ROWS_OF_THREAD))
+    rows_of_thread = most_rows if is_narrow and strips_of_multiprocessor >= WIDE_STRIPS else ROWS_OF_THREAD
+    groups = min(MOST_GROUPS, max(1, most_threads // lanes), -(-of_block // rows_of_thread))
     if cluster > 1:  # whole warps, because all threads of a warp arrive at a barrier of a cluster together
         whole = WARP // math.gcd(WARP, lanes)
         groups = -(-groups // whole) * whole
