@@ -17,9 +17,10 @@ UNALIGNED_ROWS, UNALIGNED_ROW_BYTES = 32, 256 * 16 // 2
 """Rows of 16-bit elements that do not begin with 16-byte vectors, and of one of them for each multiprocessor, half a block, from
 which on groups of warps share them in one pass: an estimate. H200: 28 rows of 240,193 fp16 take 6.5 us by one group and 9.3 in
 strips."""
-CLUSTER_COLUMNS, CLUSTER_BYTES = 256, 512 * 1024
-"""Of a matrix that one cluster adds up (`periodic_cluster`), so that no second launch adds up its parts. H200: 797 rows of 67
-fp16 take 2.2 us so and 4.8 in strips, 152 of 56 bf16 1.8 and 1.5."""
+CLUSTER_COLUMNS, CLUSTER_BYTES = 32, 512 * 1024
+"""Of a matrix that one cluster adds up (`periodic_cluster`), so that no second launch adds up its parts. H200: 1392 rows of 16
+bf16 take 2.05 us so and 2.41 in strips, 152 of 56 1.8 and 1.5, 72 of 124 fp16 1.69 and 1.42; 797 of 67 2.2 so, and in strips of
+narrow vectors an estimate."""
 NARROW_ROW_BYTES = 64
 """Two sectors, of which a narrower strip reads parts. H200: 55,722,227 rows of 3 bf16 take 79 us as one vector and 195 in strips,
 6,616,110 of 29 92 and 114; 3,296 of 56 fp32 4.6 and 2.8, 837,401 of 170 bf16 70 and 77."""
@@ -33,7 +34,7 @@ STRIP_ROWS, STRIP_BYTES = 512, 2**20
 
 def columns(problem: Problem, card: Card) -> tuple[str, ...]:
     """One pass for at most 16 rows, 32 small or unaligned ones, or rows of two blocks of vectors a multiprocessor; one cluster
-    for up to 256 columns and 512 KiB; one vector for rows below 64 bytes, or 320 columns from 32 MiB; strips for up to 512 rows
+    for up to 32 columns and 512 KiB; one vector for rows below 64 bytes, or 320 columns from 32 MiB; strips for up to 512 rows
     or 1 MiB; else parts of the rows.
 
     A strip is as many adjacent columns as keep the multiprocessors busy, of all rows.
@@ -52,7 +53,7 @@ def columns(problem: Problem, card: Card) -> tuple[str, ...]:
     if of_row < NARROW_ROW_BYTES or (n <= VECTOR_COLUMNS and m * of_row >= VECTOR_BYTES):
         return ("cuda_periodic", "cuda_cluster", "cuda_shifted", "cuda_strips", "triton_split")
     if m <= STRIP_ROWS or m * of_row <= STRIP_BYTES:
-        return ("cuda_strips", "cuda_shifted", "cuda_split", "cuda_periodic", "cuda_few_rows")
+        return ("cuda_strips", "cuda_cluster", "cuda_shifted", "cuda_split", "cuda_few_rows")
     return ("cuda_shifted", "cuda_strips", "cuda_split", "cuda_periodic", "cuda_cluster")
 
 
