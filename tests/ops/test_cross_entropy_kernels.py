@@ -173,6 +173,19 @@ def test_a_mistake_is_found(mistake: str, emulator: Emulator) -> None:
     assert not all(is_right(name, WAYS[2], shape, "fp32", driver) for driver in drivers)
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("inverse = 1.0f / exponentials_of_units<ELEMENT>(p, LENGTH, 0).sum;", "inverse = 1.0f;"),
+        ("to_float(dloss[rows.number(r)])", "to_float(dloss[rows.number(0)])"),
+    ],
+)
+def test_a_mistake_in_the_gradient_of_short_rows_is_found(before: str, after: str, emulator: Emulator) -> None:
+    assert before in rows_on_processor.text_of(SOURCE)
+    drivers = [EmulatedDriver(emulator, mode, lambda text: text.replace(before, after)) for mode in MODES]
+    assert not all(is_right("cuda_known_length", WAYS[1], (4200, 2), "fp32", driver) for driver in drivers)
+
+
 @pytest.mark.parametrize("rows", [1, 4])
 def test_a_thread_writes_nothing_outside_the_outputs(rows: int, emulator: Emulator) -> None:
     m, n = 130, 3

@@ -136,7 +136,7 @@ def test_a_mistake_with_gelu_is_found(before: str, after: str, emulator: Emulato
     assert not right_with_gelu((3, 261), "fp32", emulator, MODES[0], lambda text: text.replace(before, after))
 
 
-QUANTIZE = op_named("rmsnorm_quantize_fp8")
+QUANTIZE = ("rmsnorm_quantize_fp8", "quantize_fp8", "quantize_int8")
 NUMBERS = "float eps, float smallest,\n    float factor_of_smallest) {"
 
 
@@ -147,10 +147,12 @@ def quantised_right(
     mode: Mode,
     change: Callable[[str], str] = lambda text: text,
     special: float | None = None,
+    name: str = "rmsnorm_quantize_fp8",
 ) -> bool:
-    (m, n), source = sizes, quantize.SOURCE
-    problem = QUANTIZE.problem({"m": m, "n": n}, dtype)
-    tensors = inputs_of(QUANTIZE, problem)
+    (m, n), source, op = sizes, quantize.SOURCE, op_named(name)
+    target, weighted = name.rsplit("_", 1)[1], name.startswith("rmsnorm")
+    problem = op.problem({"m": m, "n": n}, dtype)
+    tensors = inputs_of(op, problem)
     if special is not None:
         tensors[0][m - 1, n - 1] = special
         tensors[0][0] = 0.0
@@ -159,26 +161,32 @@ def quantised_right(
     code = text_of(source)
     assert NUMBERS in code
     # The emulator passes whole numbers as arguments.
-    constants = {"eps": GELU_EPS, "smallest": SMALLEST, "factor_of_smallest": largest("fp8") / SMALLEST}
+    constants = {"eps": GELU_EPS, "smallest": SMALLEST, "factor_of_smallest": largest(target) / SMALLEST}
     floats = "".join(f"\n    const float {name} = {value}f;" for name, value in constants.items())
     code = change(code.replace(NUMBERS, f"float, float, float) {{{floats}"))
-    program = emulator.program(source, "quantize_known_rows", quantize.defines(tensors[0], tile), text=code)
-    q, scales = Output(m, n, torch.float8_e4m3fn), Output(m, 1, torch.float32)
-    error = program.run([*tensors, q.matrix, scales.matrix, 0, 0, 0], Grid(blocks=m, threads=tile.threads), mode)
+    macros = quantize.defines(tensors[0], tile, target, weighted=weighted)
+    program = emulator.program(source, "quantize_known_rows", macros, text=code)
+    q = Output(m, n, torch.int8 if target == "int8" else torch.float8_e4m3fn)
+    scales = Output(m, 1, torch.float32)
+    weight = tensors[1] if weighted else 0
+    error = program.run(
+        [tensors[0], weight, q.matrix, scales.matrix, 0, 0, 0], Grid(blocks=m, threads=tile.threads), mode
+    )
     error = error or ("" if q.guard_is_unchanged() and scales.guard_is_unchanged() else "the guard was written")
     outputs = q.matrix.clone(), scales.matrix.view(m).clone()
     if special is not None:  # the row of zeros has zeros, and no other row has NaN
         return not error and not outputs[0][0].float().any() and not outputs[1][:-1].isnan().any()
-    return not error and compare(QUANTIZE, problem, tensors, outputs).passed
+    return not error and compare(op, problem, tensors, outputs).passed
 
 
 @needs_compiler
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_quantised_rows_agree_with_the_reference(dtype: str, emulator: Emulator) -> None:
+@pytest.mark.parametrize("name", QUANTIZE)
+def test_quantised_rows_agree_with_the_reference(name: str, dtype: str, emulator: Emulator) -> None:
     for sizes in ((3, 261), (2, 1062), (1, 4096), (2, 645), (2, 3603)):
-        assert quantised_right(sizes, dtype, emulator, DTYPES[dtype]), sizes
+        assert quantised_right(sizes, dtype, emulator, DTYPES[dtype], name=name), sizes
     for special in (torch.nan, torch.inf, 0.0):
-        assert quantised_right((3, 261), dtype, emulator, DTYPES[dtype], special=special)
+        assert quantised_right((3, 261), dtype, emulator, DTYPES[dtype], special=special, name=name)
 
 
 QUANTIZE_MISTAKES = {
@@ -199,6 +207,22 @@ def test_a_mistake_in_quantised_rows_is_found(mistake: str, emulator: Emulator) 
     assert not all(
         quantised_right((3, 261), "fp32", emulator, mode, lambda text: text.replace(before, after)) for mode in MODES
     )
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [("return {larger(a.most, b.most)};", "return {a.most};"), ("top = larger(most, smallest),", "top = most,")],
+)
+def test_a_mistake_without_a_weight_is_found(before: str, after: str, emulator: Emulator) -> None:
+    assert before in text_of(quantize.SOURCE)
+
+    def agrees(mode: Mode, special: float | None = None) -> bool:
+        return quantised_right(
+            (3, 261), "fp32", emulator, mode, lambda text: text.replace(before, after), special, "quantize_fp8"
+        )
+
+    assert not all(agrees(mode) for mode in MODES) or not agrees(MODES[0], special=1.0)
 
 
 @pytest.mark.parametrize("itemsize_bytes", [2, 4])

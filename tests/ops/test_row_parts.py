@@ -121,3 +121,55 @@ def test_a_mistake_in_the_kernel_gives_wrong_sums(mistake: str, emulator: Emulat
         y_M, error = result(emulator, "row_sum", "row_split", view_MN, "fp32", 3, mode, text.replace(before, after))
         wrong.append(bool(error) or not compare(op, problem, (x_MN,), y_M).passed)
     assert any(wrong)
+
+
+def flagged(
+    emulator: Emulator, x_MN: Tensor, dtype: str, splits: int, change: tuple[str, str] = ("", "")
+) -> tuple[Tensor, str]:
+    """The sums by a kernel of which the last block of a row waits, launched twice, and the emulator's error. Blocks run in their
+    order, because one that waits for a later one would wait for ever."""
+    m, n = x_MN.shape
+    out, slots = Output(1, m, x_MN.dtype), torch.zeros(m * splits, dtype=torch.int64)
+    text = text_of()
+    assert change[0] in text
+    defines = {"ELEMENT": ELEMENTS[dtype], "THREADS": str(THREADS)}
+    text = text.replace(*change) if change[0] else text
+    program = emulator.program(cuda.SOURCE, "row_sum_flagged", defines, text=text)
+    error = ""
+    for _ in range(2):  # the second launch finds the slots as the first one left them
+        error = error or program.run(
+            [x_MN, slots, out.matrix, n, splits], Grid(blocks=m * splits, threads=THREADS), MODES[0]
+        )
+        error = error or ("slots are not 0" if slots.any() else "")
+    assert out.guard_is_unchanged()
+    return out.matrix[0].clone(), error
+
+
+@pytest.mark.parametrize("dtype", ["fp32", "bf16"])
+def test_the_block_that_waits_adds_up_the_sums_of_its_row(dtype: str, emulator: Emulator) -> None:
+    op = op_named("row_sum")
+    for m, n in (*SHAPES, (2, 12001)):
+        problem = op.problem({"m": m, "n": n}, dtype)
+        (x_MN,) = inputs_of(op, problem)
+        for splits, offset in ((1, 0), (2, 3), (5, 1), (131, 0)):
+            y_M, error = flagged(emulator, view_of(x_MN.view(-1), offset).view(m, n), dtype, splits)
+            assert error == ""
+            assert compare(op, problem, (x_MN,), y_M).passed, (m, n, splits, offset)
+
+
+FLAGGED_MISTAKES = {
+    "the sum of the block that waits is left out": ("threadIdx.x == 0 ? partial.value : 0.0f", "0.0f"),
+    "a block is left out": ("i = threadIdx.x; i < others;", "i = threadIdx.x + 1; i < others;"),
+    "the last elements are left out": ("lane < edges", "lane + 1 < edges"),
+    "slots are not cleared": ("of_row[i] = 0;", ""),
+    "all blocks read the first part": ("piece * THREADS + threadIdx.x, splits", "threadIdx.x, splits"),
+}
+
+
+@pytest.mark.parametrize("mistake", FLAGGED_MISTAKES)
+def test_a_mistake_in_the_kernel_that_waits_gives_wrong_sums(mistake: str, emulator: Emulator) -> None:
+    op = op_named("row_sum")
+    problem = op.problem({"m": 3, "n": 5003}, "fp32")
+    (x_MN,) = inputs_of(op, problem)
+    y_M, error = flagged(emulator, view_of(x_MN.view(-1), 1).view(3, 5003), "fp32", 5, FLAGGED_MISTAKES[mistake])
+    assert error or not compare(op, problem, (x_MN,), y_M).passed

@@ -19,6 +19,8 @@ from kernelviz.ops.normalisation.cuda_slab_backward import (
     SOURCE,
     SUM_THREADS,
     arrays,
+    shape_defines,
+    slab_shape,
     sum_defines,
 )
 from kernelviz.ops.normalisation.reference import EPS
@@ -27,7 +29,7 @@ from kernelviz.ops.normalisation.variants import named_gradients, named_inputs
 OPS = ("rmsnorm", "layernorm", "add_rmsnorm")
 DTYPES = {"fp32": MODES[0], "bf16": MODES[1], "fp16": MODES[0]}
 RINGS = {"ring": RING, "small_ring": SlabRing(threads=64, stages=2, slab_bytes=2048, elements=16)}
-SHAPES = ((1, 1), (613, 3), (1501, 15), (211, 20), (40, 64), (9, 105), (13, 128))
+SHAPES = ((1, 1), (613, 1), (5000, 1), (613, 3), (1501, 15), (211, 20), (40, 64), (9, 105), (13, 128))
 """Units of 2 to 16 bytes; a thread, some threads and a warp a row; the last slab with fewer rows; several slabs a block."""
 BLOCKS = 3
 
@@ -56,17 +58,19 @@ def gradients(
     row_MN = given["x_MN"] + given["r_MN"] if adds else given["x_MN"]
     m, n = row_MN.shape
     tensor_count, pitch = 2 + adds, 4 * -(-n // 4)
-    slab = slab_of(m, n, row_MN.element_size(), ring, tensors=tensor_count, centred=centred, blocks=BLOCKS)
-    blocks = min(BLOCKS, -(-m // slab.rows))
+    rows, columns = slab_shape(m, n, row_MN.element_size())
+    slab = slab_of(rows, columns, row_MN.element_size(), ring, tensors=tensor_count, centred=centred, blocks=BLOCKS)
+    blocks = min(BLOCKS, -(-rows // slab.rows))
     sums = sum_defines(pitch)
-    macros = slab.defines(row_MN) | sums | {"CENTRED": str(int(centred)), "ADDS": str(int(adds))}
+    macros = slab.defines(row_MN) | sums | shape_defines(m, n, row_MN.element_size())
+    macros |= {"CENTRED": str(int(centred)), "ADDS": str(int(adds))}
     program = emulator.program(SOURCE, ("backward_slabs", "sum_slab_parts"), macros, text=change(text_of(SOURCE, EPS)))
     dx, dw, db = Output(m, n, row_MN.dtype), Output(1, n, row_MN.dtype), Output(1, n, row_MN.dtype)
     parts = unwritten((2 if centred else 1, blocks, pitch), torch.float32)
     read = [row_MN, given["w_N"], given["dy_MN"], given.get("ds_MN", 0)]
     readable = [one for one in read if isinstance(one, Tensor)]
     grid = Grid(blocks=blocks, threads=ring.threads, shared_bytes=slab.shared_bytes)
-    arguments = [*read, dx.matrix, parts, m, n, pitch, 0, slab.rows, slab.tensor_bytes]
+    arguments = [*read, dx.matrix, parts, rows, columns, pitch, 0, slab.rows, slab.tensor_bytes]
     error = program.run(arguments, grid, mode, kernel="backward_slabs", readable=readable)
     of_sums = Grid(blocks=(-(-pitch // (4 * int(sums["SUM_LANES"]))), parts.shape[0]), threads=SUM_THREADS)
     after = program.run([parts, dw.matrix, db.matrix, blocks, n, pitch], of_sums, mode, kernel="sum_slab_parts")
@@ -146,6 +150,26 @@ def test_a_mistake_in_the_kernel_is_found(mistake: str, emulator: Emulator) -> N
     assert before in text_of(SOURCE, EPS)
     assert not all(
         right(emulator, name, (613, 35), "fp32", RINGS["small_ring"], mode, lambda text: text.replace(before, after))
+        for mode in MODES
+    )
+
+
+COLUMN_MISTAKES = {
+    "all rows have the first gradient": ("rmsnorm", "fmaf(d[e], hat, sums[0][0][e])", "fmaf(d[0], hat, sums[0][0][e])"),
+    "the mean is left out": ("layernorm", "CENTRED ? v[e] - v[e] : v[e]", "v[e]"),
+    "elements behind the first are not added up": ("rmsnorm", "sums[kind][0][0] += sums[kind][0][e];", ""),
+    "rows that are not there are added": ("rmsnorm", "if (row.inside) {\n            sums", "{\n sums"),
+    "the gradient of the sum is left out": ("add_rmsnorm", "scale, added[e]) : change", "scale, 0.0f) : change"),
+}
+
+
+@needs_compiler
+@pytest.mark.parametrize("mistake", COLUMN_MISTAKES)
+def test_a_mistake_with_one_column_is_found(mistake: str, emulator: Emulator) -> None:
+    name, before, after = COLUMN_MISTAKES[mistake]
+    assert before in text_of(SOURCE, EPS)
+    assert not all(
+        right(emulator, name, (5000, 1), "bf16", RINGS["small_ring"], mode, lambda text: text.replace(before, after))
         for mode in MODES
     )
 

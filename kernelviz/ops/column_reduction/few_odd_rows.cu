@@ -4,28 +4,29 @@
 #include "loads_first.cuh"
 
 // SHIFT: elements by which x starts behind a multiple of 16 bytes. ODD: n modulo the elements of a vector. ROWS: rows of a thread in flight, all
-// m of them, or MANY times 8, whose rows begin like the 8 before. LAST: (m - 1) modulo 8.
+// m of them, or MANY times 8, whose rows begin like the 8 before. LAST: (m - 1) modulo 8. GROUPS of warps share the rows, 8 at a time.
 #ifndef ROWS
 #define ROWS 1
+#define GROUPS 1
 #define MANY 0
 #define SHIFT 0
 #define ODD 1
 #define LAST 0
 #endif
 using Vector = Vec16<ELEMENT>;
-constexpr int THREADS = 256, WIDTH = Vector::WIDTH, OF_WARP = 31;
+constexpr int THREADS = 256, WIDTH = Vector::WIDTH, OF_WARP = 31, OF_GROUP = THREADS / GROUPS;
 // Elements of row r that lie in the vector of its first element, but before it, and of the vector in which the matrix ends.
 __device__ constexpr int before(int r) { return (SHIFT + r * ODD) % WIDTH; }
 constexpr int TAIL = before(LAST + 1);
 
-// One pass without shared memory: the rows of a column are all of one thread. Thread g has the columns from g * WIDTH on, and of each row the
+// One pass: the rows of a column are all of one thread, or of one in each group. Thread g has the columns from g * WIDTH on, and of each row the
 // vector of which a part belongs to these columns and the rest, `left`, to those of thread g - 1, its neighbour in the warp. So neighbours exchange
 // sums once, whatever the number of rows, and each vector is loaded once, except that the last lane of a warp only has sums for its neighbour: the
 // next warp begins with its columns. n >= 2 * WIDTH.
 extern "C" __global__ void __launch_bounds__(THREADS, 4) column_few_odd_rows(
     const ELEMENT* __restrict__ x, ELEMENT* __restrict__ out, long long m, int n) {
-    const int lane = threadIdx.x % 32;
-    const int g = (blockIdx.x * (THREADS / 32) + threadIdx.x / 32) * OF_WARP + lane;
+    const int lane = threadIdx.x % 32, group = threadIdx.x / OF_GROUP, place = threadIdx.x % OF_GROUP;
+    const int g = (blockIdx.x * (OF_GROUP / 32) + place / 32) * OF_WARP + lane;
     // Of the last row, thread g_end has the vector in which the matrix ends. All vectors of other rows are within it, except the first one.
     const int g_end = (before(LAST) + n) / WIDTH;
     const bool in_row = g <= (n + WIDTH - 1) / WIDTH;
@@ -41,8 +42,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 4) column_few_odd_rows(
         }
     }
     float own[WIDTH] = {}, left[WIDTH] = {};
-    const uint4* vectors = reinterpret_cast<const uint4*>(x - SHIFT) + g;
-    for (long long row = 0; row < (MANY ? m : 1); row += 8, vectors += 8 / WIDTH * (long long)n) {
+    const long long step = 8 / WIDTH * (long long)n;
+    const uint4* vectors = reinterpret_cast<const uint4*>(x - SHIFT) + g + group * step;
+    for (long long row = group * 8; row < (MANY ? m : 1); row += GROUPS * 8, vectors += GROUPS * step) {
         uint4 bits[ROWS];
         // Loads under predicates, not a loop over what remains, so that all of them are in flight at once.
 #pragma unroll
@@ -62,7 +64,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 4) column_few_odd_rows(
             }
         }
     }
-    if (is_first) {
+    if (group > 0) {  // the first one adds both edges
+    } else if (is_first) {
 #pragma unroll
         for (int e = SHIFT; e < WIDTH; ++e) {
             own[e - SHIFT] += to_float(edge[e]);
@@ -77,19 +80,39 @@ extern "C" __global__ void __launch_bounds__(THREADS, 4) column_few_odd_rows(
     for (int c = 1; c < WIDTH; ++c) {
         own[c] += __shfl_down_sync(0xffffffffu, left[c], 1);
     }
+#if GROUPS > 1
+    __shared__ float sums[GROUPS - 1][WIDTH][OF_GROUP];
+    if (group > 0) {
+#pragma unroll
+        for (int c = 0; c < WIDTH; ++c) {
+            sums[group - 1][c][place] = own[c];
+        }
+    }
+    __syncthreads();
+    if (group > 0) {
+        return;
+    }
+#pragma unroll
+    for (int c = 0; c < WIDTH; ++c) {
+#pragma unroll
+        for (int other = 0; other < GROUPS - 1; ++other) {
+            own[c] += sums[other][c][place];
+        }
+    }
+#endif
     const long long column = (long long)g * WIDTH;
     if (lane == OF_WARP || column >= n) {
         return;
     }
-    const Vector sums = narrow<ELEMENT>(own);
+    const Vector rounded = narrow<ELEMENT>(own);
     if (column + WIDTH <= n) {
-        store_vec16(reinterpret_cast<Vector*>(out + column), sums);
+        store_vec16(reinterpret_cast<Vector*>(out + column), rounded);
         return;
     }
 #pragma unroll
     for (int c = 0; c < WIDTH; ++c) {
         if (column + c < n) {
-            out[column + c] = sums.e[c];
+            out[column + c] = rounded.e[c];
         }
     }
 }

@@ -3,7 +3,6 @@
 #include <cuda_fp16.h>
 
 #include "loads_first.cuh"
-#include "skinny.cuh"
 
 constexpr int MOST_THREADS = 512, WIDTH = 16 / sizeof(ELEMENT);
 constexpr int BATCH = 8;  // 16-byte loads of a thread in flight at once, 64 KiB a block
@@ -29,10 +28,11 @@ __device__ __forceinline__ void fold(float* values, int n, int copies) {
 // The matrix is read as one vector of `size` elements, whatever its rows are. `active` threads of each block load 16-byte vectors side by side;
 // active * WIDTH is a multiple of n, so each element of a thread's vectors is of the same column in every step. Column c of the matrix is number
 // c - head modulo n of the sums, because the first 16-byte vector starts `head` elements behind x.
-// The last block to finish adds up the sums of all, in an order that does not depend on which block it is. `arrived`: zero before and afterwards.
+// The last block waits for the sums of the others. A sum and the sign that it is there are one number of 64 bits, so that neither a fence nor an
+// atomic operation is needed, each of which takes about as long as an access of the L2. All blocks are resident at once. `slots`: for each number of
+// each block, 0 before and afterwards.
 extern "C" __global__ void __launch_bounds__(MOST_THREADS, 2) column_periodic(
-    const ELEMENT* __restrict__ x, float* __restrict__ partials, unsigned* __restrict__ arrived, ELEMENT* __restrict__ out,
-    long long size, int n, int active) {
+    const ELEMENT* __restrict__ x, volatile unsigned long long* slots, ELEMENT* __restrict__ out, long long size, int n, int active) {
     __shared__ __align__(16) float values[MOST_THREADS * WIDTH];
     __shared__ float edge[2 * WIDTH];
     __shared__ int number_of_edge[2 * WIDTH];
@@ -84,33 +84,61 @@ extern "C" __global__ void __launch_bounds__(MOST_THREADS, 2) column_periodic(
         }
     }
     if (gridDim.x > 1) {
-        for (int c = t; c < n; c += blockDim.x) {
-            partials[(long long)blockIdx.x * n + c] = values[c];
-        }
-        if (!is_last_to_arrive(arrived, gridDim.x)) {
+        constexpr unsigned long long PRESENT = 1ull << 32;
+        const int others = gridDim.x - 1;
+        if (blockIdx.x < others) {
+            for (int c = t; c < n; c += blockDim.x) {
+                slots[(long long)blockIdx.x * n + c] = PRESENT | __float_as_uint(values[c]);
+            }
             return;
         }
         // Again numbers that are a multiple of n apart: thread t adds up those of the places t, t + blockDim.x, … of `values`.
-        const int places = copies * n, numbers = gridDim.x * n;
-        float sums[WIDTH] = {};
+        const int places = copies * n, numbers = others * n;
+        float sums[WIDTH];
+#pragma unroll
+        for (int e = 0; e < WIDTH; ++e) {
+            const int place = t + e * blockDim.x;
+            sums[e] = place < n ? values[place] : 0.0f;
+        }
         // 16 loads of a thread in flight at once, whatever the width: each round of them takes as long as a trip to the L2. More of them are
         // more instructions, which no other block has fetched.
         constexpr int AHEAD = 16 / WIDTH;
+#pragma unroll 1
         for (int first = 0; first < numbers; first += AHEAD * places) {
-            float read[AHEAD][WIDTH];
+            unsigned long long read[AHEAD][WIDTH];
+            const auto slot_of = [&](int a, int e) {
+                const int place = t + e * blockDim.x;
+                return (place < places ? first + place : numbers) + a * places;
+            };
+            bool is_missing;
+#pragma unroll 1
+            do {
+                is_missing = false;
 #pragma unroll
-            for (int a = 0; a < AHEAD; ++a) {
+                for (int a = 0; a < AHEAD; ++a) {
 #pragma unroll
-                for (int e = 0; e < WIDTH; ++e) {
-                    const int place = t + e * blockDim.x, at = (place < places ? first + place : numbers) + a * places;
-                    read[a][e] = at < numbers ? __ldcg(partials + at) : 0.0f;
+                    for (int e = 0; e < WIDTH; ++e) {
+                        const int at = slot_of(a, e);
+                        read[a][e] = at < numbers ? slots[at] : PRESENT;
+                    }
                 }
-            }
+#pragma unroll
+                for (int a = 0; a < AHEAD; ++a) {
+#pragma unroll
+                    for (int e = 0; e < WIDTH; ++e) {
+                        is_missing |= read[a][e] == 0;
+                    }
+                }
+            } while (is_missing);
 #pragma unroll
             for (int a = 0; a < AHEAD; ++a) {
 #pragma unroll
                 for (int e = 0; e < WIDTH; ++e) {
-                    sums[e] += read[a][e];
+                    const int at = slot_of(a, e);
+                    if (at < numbers) {
+                        slots[at] = 0;
+                    }
+                    sums[e] += __uint_as_float(static_cast<unsigned>(read[a][e]));
                 }
             }
         }

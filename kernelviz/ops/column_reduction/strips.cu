@@ -10,7 +10,8 @@
 
 // A strip is LANES vectors of EACH columns wide. EACH divides the length of a row, and x starts on a multiple of the vector's size, so that each
 // vector of each row does. The rows are of GROUPS threads below each other in each of CLUSTER blocks; a thread has ROWS of them in flight.
-// ONE_PASS: it has no more.
+// ONE_PASS: it has no more. KNOWN_M and KNOWN_N: the size, or 0 where it is an argument. Vectors of less than 8 bytes are many loads for a strip;
+// with a known size, they have few instructions, because their distances are constants.
 #ifndef EACH
 #define EACH 1
 #define LANES 1
@@ -18,6 +19,8 @@
 #define ROWS 1
 #define CLUSTER 1
 #define ONE_PASS 0
+#define KNOWN_M 0
+#define KNOWN_N 0
 #endif
 constexpr int THREADS = LANES * GROUPS, COLUMNS = LANES * EACH;
 // Shared memory has quarters of a vector behind each other, so that neighbouring threads store neighbouring 16 bytes.
@@ -48,7 +51,8 @@ __device__ __forceinline__ float sum_of_groups(const float* from) {
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1) __cluster_dims__(CLUSTER, 1, 1)
-    column_strips(const ELEMENT* __restrict__ x, ELEMENT* __restrict__ out, int m, int n) {
+    column_strips(const ELEMENT* __restrict__ x, ELEMENT* __restrict__ out, int rows, int columns) {
+    const int m = KNOWN_M > 0 ? KNOWN_M : rows, n = KNOWN_N > 0 ? KNOWN_N : columns;
     __shared__ __align__(16) float own[GROUPS * COLUMNS];
     __shared__ float received[CLUSTER * COLUMNS];
     if constexpr (CLUSTER > 1) {
@@ -56,9 +60,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) __cluster_dims__(CLUSTE
     }
     const unsigned t = threadIdx.x, lane = t % LANES, group = t / LANES, block = CLUSTER > 1 ? block_in_cluster() : 0;
     const unsigned first_vector = blockIdx.x / CLUSTER * LANES, vector = first_vector + lane;
-    const bool inside = vector * EACH < static_cast<unsigned>(n);
     const int first = static_cast<int>(block * GROUPS + group);
-    const ELEMENT* from = x + (static_cast<long long>(first) * n + vector * EACH);
+    // Lanes behind the last vector add that one up again; their sums are not stored.
+    const ELEMENT* from = x + (static_cast<long long>(first) * n + min(vector * EACH, static_cast<unsigned>(n - EACH)));
     const long long step = static_cast<long long>(CLUSTER * GROUPS) * n;
     // Where a thread stores sums: a place is that of a chunk of a vector and of a column in it.
     ELEMENT* to[ROUNDS];
@@ -79,7 +83,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) __cluster_dims__(CLUSTE
         // Loads under predicates, not a loop over what remains, so that all of them are in flight at once.
 #pragma unroll
         for (int r = 0; r < ROWS; ++r) {
-            const bool there = inside && row + r * (CLUSTER * GROUPS) < m;
+            // Compile-time true in all rows but the last of a known size.
+            const bool there = (ONE_PASS && KNOWN_M >= (r + 1) * (CLUSTER * GROUPS)) || row + r * (CLUSTER * GROUPS) < m;
             bits[r] = there ? __ldg(reinterpret_cast<const Bits*>(from + r * step)) : Bits{};
         }
         loads_first(bits);

@@ -41,6 +41,10 @@ WARPS = 4
 MOST_ROWS = 1024
 WARPS_A_MULTIPROCESSOR = 8
 """The fewest, if a program has several rows and more elements than a warp of few rows."""
+WARPS_OF_VECTORS = 2
+"""The same where rows of at most TINY_ROW elements are a power of two, so that a thread has whole rows: fewer programs of more
+loads each, an estimate. H200: layernorm of 17,010 rows of one fp32 takes 1.45 us by 133 programs of 128, and 1.25 in
+torch.compile with 67 of 256; 81,370 of two bf16 1.61 by 318 of 256, and 1.43."""
 FEW_ROWS = 4
 """An SM, of those that have a warp or more each: an estimate."""
 LARGEST_OFFSET = 2**31 - 1
@@ -75,6 +79,8 @@ def known_rows(m: int, n: int, itemsize_bytes: int, count: int) -> KnownRows | N
     (KnownRows(rows=4, block=32, warps=1, programs=7, wide=False), KnownRows(rows=1, block=32, warps=1, programs=2, wide=False))
     >>> known_rows(6027, 9, 4, 132)
     KnownRows(rows=16, block=16, warps=4, programs=377, wide=False)
+    >>> known_rows(17_010, 1, 4, 132)
+    KnownRows(rows=256, block=1, warps=4, programs=67, wide=False)
     >>> known_rows(262_776, 210, 4, 132)
     KnownRows(rows=4, block=256, warps=1, programs=65694, wide=False)
     >>> known_rows(11_829, 1183, 2, 132)
@@ -99,7 +105,8 @@ def known_rows(m: int, n: int, itemsize_bytes: int, count: int) -> KnownRows | N
         # A warp that has a row has twice as many elements, because no other warp of its program hides its latency.
         rows = min(MOST_ROWS, max(1, WARP * warps * each * (2 if warps == 1 else 1) // block))
         fewest = max(1, WARP * FEW_EACH // block)
-        while rows > fewest and -(-m // rows) * warps < WARPS_A_MULTIPROCESSOR * count:
+        least_warps = WARPS_OF_VECTORS if n == block <= TINY_ROW else WARPS_A_MULTIPROCESSOR
+        while rows > fewest and -(-m // rows) * warps < least_warps * count:
             rows //= 2
         while warps > 1 and rows * block < WARP * warps * vector:
             warps //= 2

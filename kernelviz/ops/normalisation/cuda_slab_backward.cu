@@ -2,11 +2,13 @@
 // shared memory (slab_rows.cuh), dx replaces x there, and a thread has the same columns of every row of its block, so that it sums dw and db
 // in registers. Formulas as in cuda_backward.cu, but mean and scale are computed again from the row: read from memory for each row, they
 // would be awaited for each row.
+// ONE_COLUMN: rows have one element each, and a row here is a vector of them: 2 bytes at a time, memory would wait for instructions.
 #include "rows.cuh"
 #include "slabs.cuh"
 
 using T = ELEMENT;
 constexpr int INPUTS = ADDS ? 3 : 2, KINDS = CENTRED ? 2 : 1;
+static_assert(!ONE_COLUMN || (SLAB_UNIT == 16 && SLAB_UNITS == 1 && SLAB_LANES == 1));
 constexpr int WIDTH = Unit<T>::WIDTH, WARPS = SLAB_THREADS / 32, COLUMNS = SLAB_UNITS * SLAB_LANES * WIDTH;
 
 struct Pair {
@@ -15,6 +17,33 @@ struct Pair {
 struct AddPairs {
     __device__ __forceinline__ Pair operator()(Pair a, Pair b) const { return {a.of[0] + b.of[0], a.of[1] + b.of[1]}; }
 };
+
+// The elements of a vector, each of which is a row: no number of another one is needed.
+__device__ __forceinline__ void one_column(const SlabRow<T, INPUTS>& row, const Unit<T>& weight, LaneValues<T> (&sums)[KINDS], float eps) {
+    float v[WIDTH], d[WIDTH], weights[WIDTH], added[WIDTH], out[WIDTH];
+    row.read(0, 0, row.lane).widen(v);
+    row.read(1, 0, row.lane).widen(d);
+    if constexpr (ADDS) {
+        row.read(INPUTS - 1, 0, row.lane).widen(added);
+    }
+    weight.widen(weights);
+#pragma unroll
+    for (int e = 0; e < WIDTH; ++e) {
+        const float centre = CENTRED ? v[e] - v[e] : v[e], g = d[e] * weights[e];  // NaN stays NaN
+        const float scale = rsqrtf(centre * centre + eps), hat = centre * scale;
+        const float change = fmaf(-hat, g * hat, g) - (CENTRED ? g : 0.0f);
+        out[e] = ADDS ? fmaf(change, scale, added[e]) : change * scale;
+        if (row.inside) {
+            sums[0][0][e] = fmaf(d[e], hat, sums[0][0][e]);
+            if (CENTRED) {
+                sums[KINDS - 1][0][e] += d[e];
+            }
+        }
+    }
+    if (row.inside) {
+        row.write(0, 0, row.lane, Unit<T>::narrow(out));
+    }
+}
 
 // 1. dx, and of each block the sums of dw and then of db, in rows of `pitch` numbers.
 extern "C" __global__ void __launch_bounds__(SLAB_THREADS, SLAB_BLOCKS) backward_slabs(
@@ -25,7 +54,16 @@ extern "C" __global__ void __launch_bounds__(SLAB_THREADS, SLAB_BLOCKS) backward
     const float of_n = 1.0f / n;
     Unit<T> weight[SLAB_UNITS];
     LaneValues<T> sums[KINDS] = {};
-    each_unit<T>(n, lane, [&](int k, int unit) { weight[k] = Unit<T>::of(w, unit); });
+    if constexpr (ONE_COLUMN) {
+        float same[WIDTH];
+#pragma unroll
+        for (int e = 0; e < WIDTH; ++e) {
+            same[e] = to_float(w[0]);
+        }
+        weight[0] = Unit<T>::narrow(same);
+    } else {
+        each_unit<T>(n, lane, [&](int k, int unit) { weight[k] = Unit<T>::of(w, unit); });
+    }
     SlabTensors<T, INPUTS, 1> tensors;
     tensors.from[0] = x;
     tensors.from[1] = dy;
@@ -34,6 +72,10 @@ extern "C" __global__ void __launch_bounds__(SLAB_THREADS, SLAB_BLOCKS) backward
     }
     tensors.to[0] = dx;
     process_slabs(tensors, SlabSizes{m, n, rows_a_slab, tensor_bytes}, [&](const SlabRow<T, INPUTS>& row) {
+        if constexpr (ONE_COLUMN) {
+            one_column(row, weight[0], sums, eps);
+            return;
+        }
         LaneValues<T> v, d;
         Unit<T> more[SLAB_UNITS];  // of ds, read before dx is written, because then each would be awaited
         // With g = dy w: of CENTRED rows first Σ x and Σ g, then like the others Σ (x - mean)² and Σ g (x - mean).
@@ -96,6 +138,15 @@ extern "C" __global__ void __launch_bounds__(SLAB_THREADS, SLAB_BLOCKS) backward
             }
         });
     });
+    if constexpr (ONE_COLUMN) {
+#pragma unroll
+        for (int kind = 0; kind < KINDS; ++kind) {
+#pragma unroll
+            for (int e = 1; e < WIDTH; ++e) {
+                sums[kind][0][0] += sums[kind][0][e];
+            }
+        }
+    }
 #pragma unroll
     for (int kind = 0; kind < KINDS; ++kind) {
 #pragma unroll
@@ -115,7 +166,7 @@ extern "C" __global__ void __launch_bounds__(SLAB_THREADS, SLAB_BLOCKS) backward
     }
     __syncthreads();
 #pragma unroll 1
-    for (int column = threadIdx.x; column < n; column += SLAB_THREADS) {
+    for (int column = threadIdx.x; column < (ONE_COLUMN ? 1 : n); column += SLAB_THREADS) {
 #pragma unroll
         for (int kind = 0; kind < KINDS; ++kind) {
             float sum = 0.0f;

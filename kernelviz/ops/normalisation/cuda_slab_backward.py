@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from kernelviz.ops.catalog.variant import Launch, Staged
 from kernelviz.ops.kernels import nvrtc
 from kernelviz.ops.kernels.row_slabs import RegisterArrays, SlabRing, slab_kernel
+from kernelviz.ops.kernels.vec16 import VEC16_BYTES
 from kernelviz.ops.normalisation import cuda_backward
 from kernelviz.ops.normalisation.cuda import power_of_2
 from kernelviz.ops.normalisation.cuda_backward import BackwardInputs, Outputs, Saved
@@ -36,6 +37,22 @@ def sum_defines(pitch: int) -> dict[str, str]:
     return {"SUM_THREADS": str(SUM_THREADS), "SUM_LANES": str(min(MOST_SUM_LANES, power_of_2(pitch // 4)))}
 
 
+def slab_shape(m: int, n: int, itemsize_bytes: int) -> tuple[int, int]:
+    """Rows and columns that slabs have: those of the matrix, but where rows are one element each and together whole vectors,
+    a row is a vector of them (ONE_COLUMN). H200, rmsnorm: 2^25 rows of one fp16 take 64 us one at a time and 52 in torch.compile.
+
+    >>> slab_shape(613, 3, 2), slab_shape(2**25, 1, 2), slab_shape(613, 1, 2), slab_shape(612, 1, 4)
+    ((613, 3), (4194304, 8), (613, 1), (153, 4))
+    """
+    width = VEC16_BYTES // itemsize_bytes
+    return (m // width, width) if n == 1 and m % width == 0 else (m, n)
+
+
+def shape_defines(m: int, n: int, itemsize_bytes: int) -> dict[str, str]:
+    """The macro that says which of them."""
+    return {"ONE_COLUMN": "true" if slab_shape(m, n, itemsize_bytes) != (m, n) else "false"}
+
+
 def bind(backward: BackwardInputs) -> Staged:
     """Persistent blocks with slabs in flight, then a kernel that adds up their sums; few elements and rows of more than 512 bytes
     as `cuda_backward`.
@@ -57,11 +74,13 @@ def bind(backward: BackwardInputs) -> Staged:
 def _call(backward: BackwardInputs, saved: Saved) -> Launch:
     inputs = backward.inputs
     m, n = inputs.x_MN.shape
-    macros = inputs.defines() | sum_defines(4 * -(-n // 4))
+    itemsize_bytes = inputs.x_MN.element_size()
+    rows, columns = slab_shape(m, n, itemsize_bytes)
+    macros = inputs.defines() | sum_defines(4 * -(-n // 4)) | shape_defines(m, n, itemsize_bytes)
     compiled = slab_kernel(
         SOURCE,
         "backward_slabs",
-        saved.row_MN,
+        saved.row_MN.view(rows, columns),
         defines=macros,
         tensors=2 if backward.ds_MN is None else 3,
         ring=RING,
@@ -70,7 +89,7 @@ def _call(backward: BackwardInputs, saved: Saved) -> Launch:
     assert compiled is not None  # no row is longer than slabs may be
     out = Outputs.of(inputs, compiled.blocks)
     tensors = (saved.row_MN, inputs.w_N, backward.dy_MN, backward.ds_MN, out.dx_MN, out.parts)
-    sizes = (ctypes.c_longlong(m), ctypes.c_int(n), ctypes.c_int(out.pitch), ctypes.c_float(inputs.eps))
+    sizes = (ctypes.c_longlong(rows), ctypes.c_int(columns), ctypes.c_int(out.pitch), ctypes.c_float(inputs.eps))
     arguments = (*_pointers(tensors), *sizes)
     kinds, count, pitch = out.parts.shape
     sum_parts = nvrtc.kernel(SOURCE, "sum_slab_parts", macros | compiled.slab.defines(inputs.x_MN))

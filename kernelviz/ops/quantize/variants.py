@@ -91,10 +91,10 @@ def rows_variants(target: str) -> tuple[Variant, ...]:
 
     @variant(backend="cuda", needs=("nvrtc", "cuda", "sm_90"), techniques=("bulk_copy",))
     def cuda_slab(x_MN: Tensor) -> Launch:
-        """CUDA C++, few rows with lanes each, many of up to 4 KiB in registers or slabs; longer ones as `cuda_registers`."""
-        from kernelviz.ops.quantize import cuda_slab as kernels
+        """CUDA C++, few rows with lanes or a block each, many up to 4 KiB in registers or slabs; others as `cuda_registers`."""
+        from kernelviz.ops.quantize import cuda_known_rows as kernels
 
-        return kernels.bind_slab(x_MN, None, target)
+        return kernels.bind_rows_or_slab(x_MN, None, target)
 
     @variant(backend="cuda", needs=("nvrtc", "cuda"))
     def cuda_split(x_MN: Tensor) -> Launch:
@@ -158,10 +158,10 @@ def rmsnorm_variants() -> tuple[Variant, ...]:
 
     @variant(backend="cuda", needs=("nvrtc", "cuda", "sm_90"), techniques=("bulk_copy",))
     def cuda_slab(x_MN: Tensor, w_N: Tensor) -> Launch:
-        """CUDA C++, few rows with lanes each, many of up to 4 KiB in registers or slabs; longer ones as `cuda_fused`."""
+        """CUDA C++, few rows with lanes or a block each, many up to 4 KiB in registers or slabs; longer ones as `cuda_fused`."""
         from kernelviz.ops.quantize import cuda_known_rows as kernels
 
-        return kernels.bind_rows_or_slab(x_MN, w_N, eps=EPS)
+        return kernels.bind_rows_or_slab(x_MN, w_N, "fp8", eps=EPS)
 
     @variant(backend="cuda", needs=("nvrtc", "cuda"))
     def cuda_split(x_MN: Tensor, w_N: Tensor) -> Launch:

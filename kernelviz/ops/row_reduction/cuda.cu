@@ -209,3 +209,68 @@ extern "C" __global__ void __launch_bounds__(THREADS) row_split(
         out[row] = partial.out();
     }
 }
+
+#ifndef ARGMAX
+// As `reduce_row`, but no load is awaited before the last one of a round is issued, and the elements beside the whole vectors are added last.
+__device__ __forceinline__ float sum_of_row(const ELEMENT* x, int n, int lane, int lanes) {
+    const int before = (16 - reinterpret_cast<unsigned long long>(x) % 16) % 16 / sizeof(ELEMENT);
+    const int head = before < n ? before : n;
+    const int count = (n - head) / WIDTH, edges = n - count * WIDTH;
+    const Vec16<ELEMENT>* vectors = reinterpret_cast<const Vec16<ELEMENT>*>(x + head);
+    ELEMENT edge = from_float<ELEMENT>(0.0f);
+    if (lane < edges) {
+        edge = x[lane < head ? lane : count * WIDTH + lane];
+    }
+    float sum = 0.0f;
+    for (int first = lane; first < count; first += VECTORS * lanes) {
+        Vec16<ELEMENT> vector[VECTORS];
+#pragma unroll
+        for (int k = 0; k < VECTORS; ++k) {
+            vector[k] = first + k * lanes < count ? load_streaming(vectors + first + k * lanes) : Vec16<ELEMENT>{};
+        }
+        make_opaque(vector);
+#pragma unroll
+        for (int k = 0; k < VECTORS; ++k) {
+            Partial of_vector;
+            add_vector(of_vector, vector[k], 0);
+            sum += of_vector.value;
+        }
+    }
+    return sum + to_float(edge);
+}
+
+// 5. The same parts, but the last block of a row waits for the sums of its others. A sum and the sign that it is there are one number of 64 bits,
+// so that neither a fence nor an atomic operation is needed, each of which takes about as long as an access of the L2. A row has one block that
+// waits, and there are no more rows than SMs, which have room for several blocks: so the others can run whatever their order. `slots`: for each
+// block, 0 before and afterwards.
+extern "C" __global__ void __launch_bounds__(THREADS, 3) row_sum_flagged(
+    const ELEMENT* __restrict__ x, volatile unsigned long long* slots, OUT* __restrict__ out, int n, int splits) {
+    const long long row = blockIdx.x / splits;
+    const int piece = blockIdx.x % splits, others = splits - 1;
+    Partial partial;
+    partial.value = sum_of_row(x + row * n, n, piece * THREADS + threadIdx.x, splits * THREADS);
+    partial = over_block(partial);
+    volatile unsigned long long* of_row = slots + row * splits;
+    if (piece < others) {
+        if (threadIdx.x == 0) {
+            of_row[piece] = 1ull << 32 | __float_as_uint(partial.value);
+        }
+        return;
+    }
+    float sum = threadIdx.x == 0 ? partial.value : 0.0f;
+    for (int i = threadIdx.x; i < others; i += THREADS) {
+        unsigned long long slot;
+        do {
+            slot = of_row[i];
+        } while (slot == 0);
+        of_row[i] = 0;
+        sum += __uint_as_float((unsigned)slot);
+    }
+    partial.value = sum;
+    __syncthreads();  // the sums of warps have been read
+    partial = over_block(partial);
+    if (threadIdx.x == 0) {
+        out[row] = partial.out();
+    }
+}
+#endif

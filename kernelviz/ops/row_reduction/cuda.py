@@ -36,6 +36,9 @@ LONGEST_ROW_OF_A_WARP_VECTORS = 256
 """4 KiB, eight vectors a thread. Blocks read longer rows faster (row_sum: 4510 against 4356 GB/s at 16 KiB)."""
 SHORTEST_SPLIT_BYTES = 64 * 1024
 """1024 threads have this much of a row in flight at once, so a second block would save less than the merge costs."""
+FLAGGED_THREADS, FLAGGED_BLOCKS = 512, 3
+"""Of the kernel in which one block of a row waits: threads of a block, and blocks an SM. An estimate. H200: one row of 1,870,376
+bf16 takes row_sum 5.4 us if the last block to finish adds up the sums, and 1,870,041 fp16 take sum 3.60 by a block that waits."""
 FEW_ROWS_THREADS = 512
 LONGEST_ROW_ARGMAX_VEC16 = 2**31 - 1 - 16 * 1024
 LONGEST_ROW_STREAMED = 2**31 - 1 - 64 * 1024
@@ -78,6 +81,34 @@ def bind_split_row(x_MN: Tensor, argmax: bool, *, parts: int = 0, threads: int =
         # Addresses are taken here, so that the launch keeps alive the tensors that only it owns.
         pointers = (t.data_ptr() for t in (x_MN, values, indices, tickets, out_M))
         nvrtc.launch(kernel, m * parts, threads, *pointers, *sizes)
+        return out_M
+
+    return launch
+
+
+def flagged_parts(m: int, vectors: int, count: int) -> int:
+    """Parts of a row of so many 16-byte vectors: three blocks of 512 threads an SM in all, with a vector for each thread.
+
+    >>> flagged_parts(1, 233_797, 132), flagged_parts(2, 22_117, 132), flagged_parts(100, 2**20, 132)
+    (396, 44, 3)
+    """
+    return max(1, min(FLAGGED_BLOCKS * count // m, -(-vectors // FLAGGED_THREADS)))
+
+
+def bind_flagged(x_MN: Tensor) -> Launch:
+    """Several blocks a row, of which the last waits for the sums of the others. There must be no more rows than SMs."""
+    import torch
+
+    m, n = x_MN.shape
+    parts = flagged_parts(m, -(-n * x_MN.element_size() // VEC16_BYTES), multiprocessors(x_MN.device))
+    kernel, out_M = _kernel("row_sum_flagged", x_MN, False, FLAGGED_THREADS)
+    slots = torch.zeros(m * parts, dtype=torch.int64, device=x_MN.device)
+    sizes = (ctypes.c_int(n), ctypes.c_int(parts))
+
+    def launch() -> Tensor:
+        # Addresses are taken here, so that the launch keeps alive the tensors that only it owns.
+        pointers = (t.data_ptr() for t in (x_MN, slots, out_M))
+        nvrtc.launch(kernel, m * parts, FLAGGED_THREADS, *pointers, *sizes)
         return out_M
 
     return launch
@@ -239,7 +270,8 @@ def row_sum_tile(m: int, vectors: int, count: int) -> StreamTile:
 def bind_streamed(x_MN: Tensor, *, tile: StreamTile | None = None) -> Launch:
     """A block a row of a contiguous matrix (M, N); raises BadField if not contiguous.
 
-    Many short rows and few long rows go to the kernels of `bind_adaptive`: a warp a row, and several blocks a row.
+    Many short rows go to the kernel of `bind_adaptive` with a warp a row; few long ones have several blocks each, of which one
+    waits for the others, if there are no more rows than SMs.
     `tile` replaces the one chosen by the number and length of the rows.
     """
     import torch
@@ -252,7 +284,7 @@ def bind_streamed(x_MN: Tensor, *, tile: StreamTile | None = None) -> Launch:
     if tile is None and n * size <= LONGEST_ROW_OF_A_WARP_BYTES and m >= 32 * count:
         return bind_row_per_warp(x_MN, argmax=False)
     if tile is None and stream_parts_for(m, n * size, count) > 1:
-        return bind_split_row(x_MN, argmax=False)
+        return bind_flagged(x_MN) if m <= count else bind_split_row(x_MN, argmax=False)
     width = VEC16_BYTES // size
     tile = tile or row_sum_tile(m, -(-n // width), count)
     aligned = n % width == 0 and x_MN.data_ptr() % VEC16_BYTES == 0

@@ -47,7 +47,7 @@ def row_sum_variants() -> tuple[Variant, ...]:
         needs=("nvrtc", "cuda"),
     )
     def cuda_streamed(x_MN: Tensor) -> Launch:
-        """CUDA C++, a block of up to 512 threads per row, which prefetches the next vectors while it adds the last ones."""
+        """CUDA C++, a block a row prefetches vectors while it adds others; few long rows have more, the last of which waits."""
         from kernelviz.ops.row_reduction import cuda as kernels
 
         return kernels.bind_streamed(x_MN)

@@ -18,8 +18,10 @@ _ODD = (
     {"m": 2, "n": 3603},  # eight loads a thread of known length
     {"m": 3, "n": 4088},
     {"m": 3, "n": 4679},
+    {"m": 20008, "n": 1},
 )
 _LARGE = (
+    {"m": 2**22, "n": 1},
     {"m": 1, "n": 32771},
     {"m": 4096, "n": 8192},
     {"m": 8191, "n": 4096},
@@ -48,6 +50,7 @@ _COMPILED = (
     {"m": 5003, "n": 20},
     {"m": 67, "n": 261},
     {"m": 3, "n": 4679},
+    {"m": 20008, "n": 1},
 )
 _OPS = ("rmsnorm", "layernorm", "add_rmsnorm")
 ODD = dict.fromkeys(_OPS, _ODD)

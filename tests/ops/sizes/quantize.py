@@ -63,6 +63,6 @@ _COMPILED: tuple[dict[str, int], ...] = (
 _OPS = ("quantize_fp8", "quantize_int8", "rmsnorm_quantize_fp8")
 _BLOCKS = ({"m": 57, "n": 531}, {"m": 3, "n": 4088})
 """Rows of known length with a block each."""
-ODD = dict.fromkeys(_OPS, _ODD) | {"rmsnorm_quantize_fp8": (*_ODD, *_BLOCKS)}
+ODD = dict.fromkeys(_OPS, (*_ODD, *_BLOCKS))
 LARGE = dict.fromkeys(_OPS, _LARGE)
-COMPILED = dict.fromkeys(_OPS, _COMPILED) | {"rmsnorm_quantize_fp8": (*_COMPILED, {"m": 64, "n": 531})}
+COMPILED = dict.fromkeys(_OPS, (*_COMPILED, {"m": 64, "n": 531}))
