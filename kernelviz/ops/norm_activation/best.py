@@ -53,7 +53,7 @@ def layernorm_gelu(problem: Problem, card: Card) -> tuple[str, ...]:
     if of_row >= PROGRAM_BYTES and n <= PROGRAM_ROW and triton_vectorises(n):
         return ("triton_fused", "cuda_fused", "cuda_columns", "cuda_cluster")
     clusters = ("cuda_cluster", "cuda_columns") if all_on_chip(problem, card) else ("cuda_columns", "cuda_cluster")
-    return (*clusters, "cuda_fused", "cuda_slab", "triton_fused")
+    return (*clusters, "cuda_fused", "cuda_slab_stages", "triton_fused")
 
 
 LONG_BATCHNORM_BYTES = 512

@@ -95,7 +95,8 @@ def rmsnorm_quantize(problem: Problem, card: Card) -> tuple[str, ...]:
         return ("cuda_slab", "triton_fused", "cuda_fused", "cuda_columns")
     if of_row >= SHORT_ROW_BYTES and n <= WEIGHTED_PROGRAM_ROW and triton_vectorises(n):
         return ("triton_fused", "cuda_fused", "cuda_slab", "cuda_columns", "cuda_cluster")
-    return (*_clusters(problem, card), "cuda_fused", "triton_fused", "cuda_split")
+    slabs_or_blocks = "cuda_slab" if of_row <= BLOCK_ROW_BYTES else "cuda_split"
+    return (*_clusters(problem, card), "cuda_fused", "triton_fused", slabs_or_blocks)
 
 
 def _clusters(problem: Problem, card: Card) -> tuple[str, ...]:

@@ -40,7 +40,7 @@ def segments(problem: Problem, card: Card) -> tuple[str, ...]:
     is_fp32 = problem.dtype == "fp32"
     many = (t if is_fp32 else v + t) * d > MANY_ELEMENTS
     if not is_fp32 and t <= min(FEW_ROWS, v if many else FEW_OF_A_SUM * v):
-        return ("cuda_few_rows", "cuda_segments", "cuda_atomics_vec16", "cuda_atomics", "cuda_shared")
+        return ("cuda_few_rows", "cuda_segments", "triton_segments", "cuda_atomics_vec16", "cuda_atomics")
     if t >= BLOCKS * ADDITIONS_SAVED * v and v * d <= SHARED_SUMS and t * d >= SHARED_ELEMENTS:
         return ("cuda_shared", "cuda_atomics_vec16", "triton_atomics", "cuda_segments", "cuda_atomics")
     if many and (d >= WARP or (t < v and not is_fp32)):
