@@ -1,6 +1,7 @@
 """Grouping of tracer records into iterations, and the records that must be refused."""
 
 import re
+from collections.abc import Callable
 from importlib.resources import files
 
 import msgspec
@@ -19,6 +20,7 @@ from kernelviz.measure.timing.trace import (
     MARKER,
     POISON,
     Record,
+    TracedStamps,
     TraceError,
     WrongWork,
     iterations,
@@ -82,6 +84,23 @@ def test_work_beside_the_first_kernels_of_the_flush_is_early() -> None:
         iterations([Record("beside", 3_100, 3_900), *flush], 1)
     assert caught.value.reason == OtherStream(evidence="early", early_ns=5_900)
     assert len(iterations([*flush, *records], 2)) == 2
+
+
+def test_the_length_of_a_flush_is_that_of_its_kernels() -> None:
+    """However long the host takes between them: blocks would else get too few samples on a busy host."""
+
+    class Traced:
+        name, records_seen = "cupti", 0
+
+        def trace(self, work: Callable[[], object]) -> list[Record]:
+            work()
+            return [
+                Record(name, at + i * 50_000, at + i * 50_000 + 10_000)
+                for at in (1_000, 1_001_000, 2_001_000)
+                for i, name in enumerate((*BEFORE_FLUSH, FLUSH, "another"))
+            ]
+
+    assert TracedStamps(Traced()).flush_length_s(lambda: None) == pytest.approx(30e-6)
 
 
 def test_overlapping_kernels_end_with_the_last() -> None:
