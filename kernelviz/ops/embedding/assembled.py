@@ -26,7 +26,7 @@ one: up to four loads."""
 SHORT_ROW, TABLE_BYTES = 7, 2**16
 """Units of rows that are read so, too, from a table of more bytes than the L1 keeps beside what passes through it. Loads of
 single units look up as many lines as there are rows among 32 vectors, eight times. H200: 3.98 million rows of 15 fp16 out of
-6.6 MB take 84.3 us by single units and 71.9 in torch.compile, 654 thousand of 11 of 23 MB 18.7 and 16.0. Both are estimates."""
+6.6 MB take 84.3 us by single units, 66.8 by vectors and 71.7 in torch.compile. Both limits are estimates."""
 FEWEST_UNITS = 1024
 """Of the output for each SM, below which a thread for each unit has all of them in flight: an estimate. H200, us so and in
 torch.compile: 9,114 rows of 21 fp32 (1,450 units an SM) 1.88 and 1.86, 15 of 20,305 (2,307) 2.11 and 2.19."""

@@ -10,9 +10,9 @@ from kernelviz.ops.kernels.triton_known_size import MOST, MOST_ELEMENTS, WARPS, 
 from kernelviz.ops.kernels.vec16 import VEC16_BYTES
 
 MOST_VECTOR_ELEMENTS, MOST_HALF_VECTOR_ELEMENTS = 2**25, 2**21
-"""Of tensors of whole 16-byte vectors, and of whole 8-byte ones. Estimates: H200, quotients of 1,981,900 fp32 take 6.36 us in a
-kernel of torch.compile, which knows the number, and 6.63 with a vector a thread, which are 1.8 waves; sigmoid of 2,233,292 fp32
-5.06 and 5.27, of 1,810,140 bf16 3.07 and 3.17; 24,921,736 fp32 to fp16 32.43 and 33.47; sums of 3,438,732 fp16 6.43 and 5.91."""
+"""Of tensors of whole 16-byte vectors, and of whole 8-byte ones. H200: quotients of 2,117,988 fp32 take 6.69 us so, 6.66 in
+torch.compile, which knows the number, too, and 6.98 with a vector a thread, which are 1.9 waves; sigmoid of 1,810,140 bf16 3.00,
+3.10 and 3.17; 24,921,736 fp32 to fp16 32.7, 32.8 and 33.5; but sums of 3,438,732 fp16 6.43 in torch.compile, 5.91 by vectors."""
 DIVISOR = 16
 """Of numbers that Triton vectorises when it does not know them."""
 

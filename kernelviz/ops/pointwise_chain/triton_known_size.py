@@ -16,7 +16,7 @@ MOST_ELEMENTS = 2**30
 """All indices, also of threads behind the last element, are below 2^31."""
 FEW, SOME, MANY = 2**10, 2**16, 2**22
 """Elements up to which a thread has one, and two, and beyond which it has eight also where each loads factors of its own: as
-torch.compile found on an H200. 149,204 rows of 970 fp32 took 308 us in 2 steps with two a thread, and 269 there."""
+torch.compile found on an H200. 149,204 rows of 970 fp32 take 308 us in 2 steps with two a thread, 272 with eight, 269 there."""
 PROGRAMS_AT_ONCE = 2**15
 """Elements of as many programs with two elements a thread as have a multiprocessor each (H200: 132). Twice as many with one
 number a step have four elements a thread: 44,352 fp32 took 1.50 us with two, and 1.40 in torch.compile."""
@@ -25,7 +25,7 @@ number a step have four elements a thread: 44,352 fp32 took 1.50 us with two, an
 FEW_STEPS, SOME_PROGRAMS = 8, 2**18
 """Steps beyond which a thread of up to so many elements has two, so that the code is short: 131,072 fp32 with one number a step
 take 328 instructions in 16 steps with eight elements a thread and 128 with two, of which each line is fetched from memory. H200:
-2.06 us with eight, and 1.86 in torch.compile. Both limits are estimates."""
+2.06 us with eight, 1.79 with two and in torch.compile. Both limits are estimates."""
 
 
 def block_of(elements: int, steps: int, *, rows: bool) -> tuple[int, int]:

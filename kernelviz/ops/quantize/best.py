@@ -43,8 +43,8 @@ def quantize(problem: Problem, card: Card) -> tuple[str, ...]:
     H200, int8: 20,893 rows of 60 bf16 take 2.45 us in Triton and 3.49 as slabs, 213,637 of 104 fp16 164 and 19.0; 276,663 of 674
     fp32 221.5 in a ring of slabs and 269.4 by a block each. fp8: 8192 rows of 8192 47 in Triton and 48 by clusters, 23 of 3699
     fp32 1.92 and, by a block each, 2.25; 2048 of 16,384 fp16 23.1 by a block each and 24.7 by persistent clusters; 32 of 93,924
-    fp32 7.90 by a cluster each and 9.25 by persistent ones. 20 of 2180 fp16 2.30 in Triton and 1.90 in torch.compile, so that a
-    block each of a kernel for the length is an estimate.
+    fp32 7.90 by a cluster each and 9.25 by persistent ones. 48 of 2549 bf16 1.82 by a block each
+    of the kernel for the length, 2.39 in Triton and 2.06 in torch.compile.
 
     >>> from kernelviz.ops.catalog.best import H200
     >>> shapes = ((19, 2**20), (128, 128), (89, 157), (237, 1340), (900, 1340), (2**20, 64), (2**17, 1083), (512, 8192))
