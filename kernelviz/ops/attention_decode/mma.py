@@ -131,7 +131,7 @@ def choose(
     warps = 8 if room >= 16 else 4 if room >= 8 else 2
     stages = 2 if warps == 8 else min(3, room // warps)
     sizes = [(warps, stages, 1)]
-    many = b * hk >= MANY_ROWS * multiprocessors
+    many = length > 0 and b * hk >= MANY_ROWS * multiprocessors
     if many and warps == 8:
         sizes += [(few, min(3, room // 8), 8 // few) for few in (4, 2)]
     tiles = [

@@ -344,7 +344,10 @@ def bind_shifted(x_MN: Tensor) -> Launch:
 
 
 def bind_periodic(x_MN: Tensor) -> Launch:
-    """The matrix as one vector: a thread's loads are so far apart that each element of them is always of the same column."""
+    """The matrix as one vector: a thread's loads are so far apart that each element of them is always of the same column.
+
+    The last block waits for the sums of the others, so two calls must not run at the same time.
+    """
     import torch
 
     m, n, _ = _shape(x_MN)

@@ -25,7 +25,15 @@ def _converted(value, dtype: tl.constexpr):
     if dtype == tl.int8:
         return ((value + TO_NEAREST) - TO_NEAREST).to(tl.int32).to(tl.int8)
     # In fp32 the largest element divided by the scale may be slightly more than 448.
-    return tl.minimum(tl.maximum(value, -448.0), 448.0).to(dtype)
+    above = tl.maximum(value, -448.0, propagate_nan=tl.PropagateNan.ALL)
+    return tl.minimum(above, 448.0, propagate_nan=tl.PropagateNan.ALL).to(dtype)
+
+
+@triton.jit
+def _largest_magnitude(x, axis: tl.constexpr, keep_dims: tl.constexpr):
+    """NaN if there is one, which tl.max would leave out: its bits are those of a number above infinity."""
+    bits = tl.abs(x).to(tl.int32, bitcast=True)
+    return tl.max(bits, axis=axis, keep_dims=keep_dims).to(tl.float32, bitcast=True)
 
 
 @triton.jit
@@ -39,7 +47,7 @@ def rows_kernel(x_ptr, w_ptr, q_ptr, scale_ptr, m, n, eps, smallest, largest, RO
     if w_ptr is not None:
         scale = tl.rsqrt(tl.sum(x * x, axis=1, keep_dims=True) / n + eps)
         x = x * scale * tl.load(w_ptr + columns, mask=columns < n, other=0.0).to(tl.float32)
-    most = tl.maximum(tl.max(tl.abs(x), axis=1, keep_dims=True), smallest)
+    most = tl.maximum(_largest_magnitude(x, 1, True), smallest, propagate_nan=tl.PropagateNan.ALL)
     tl.store(scale_ptr + rows, most / largest, mask=rows < m)
     # One division a row, not one an element.
     tl.store(q_ptr + here, _converted(x * (largest / most), q_ptr.dtype.element_ty), mask=mask)
@@ -59,11 +67,11 @@ def long_rows_kernel(x_ptr, w_ptr, q_ptr, scale_ptr, n, eps, smallest, largest, 
         if w_ptr is not None:
             squares += x * x
             x = x * tl.load(w_ptr + at, mask=at < n, other=0.0).to(tl.float32)
-        most = tl.maximum(most, tl.abs(x))
+        most = tl.maximum(most, tl.abs(x), propagate_nan=tl.PropagateNan.ALL)
     scale = 1.0
     if w_ptr is not None:
         scale = tl.rsqrt(tl.sum(squares, axis=0) / n + eps)
-    top = tl.maximum(tl.max(most, axis=0) * scale, smallest)
+    top = tl.maximum(_largest_magnitude(most, 0, False) * scale, smallest, propagate_nan=tl.PropagateNan.ALL)
     tl.store(scale_ptr + tl.program_id(0), top / largest)
     factor = scale * (largest / top)
     # Backwards, because the chunks read last are the most likely to be in L1 and L2.

@@ -72,7 +72,7 @@ def known_length_kernel(
     here = rows * N + columns
     inside = (rows < M) & (columns < N)
     x = tl.load(x_ptr + here, mask=inside, other=0.0).to(tl.float32)
-    most = tl.maximum(tl.max(tl.abs(x), axis=1, keep_dims=True), SMALLEST)
+    most = tl.maximum(kernels._largest_magnitude(x, 1, True), SMALLEST, propagate_nan=tl.PropagateNan.ALL)
     tl.store(scale_ptr + rows, most / LARGEST, mask=rows < M)
     # One division a row, not one an element.
     tl.store(q_ptr + here, kernels._converted(x * (LARGEST / most), q_ptr.dtype.element_ty), mask=inside)

@@ -96,7 +96,8 @@ def flagged_parts(m: int, vectors: int, count: int) -> int:
 
 
 def bind_flagged(x_MN: Tensor) -> Launch:
-    """Several blocks a row, of which the last waits for the sums of the others. There must be no more rows than SMs."""
+    """Several blocks a row, of which the last waits for the sums of the others. There must be no more rows than SMs, and two
+    calls must not run at the same time."""
     import torch
 
     m, n = x_MN.shape
