@@ -22,7 +22,7 @@ import triton
 import triton.language as tl
 
 from kernelviz.measure.session.device_session import open_session
-from kernelviz.measure.timing.kernels import LINE_BYTES, REPLACED_SHARE, Instruments
+from kernelviz.measure.timing.kernels import REPLACED_SHARE, Instruments
 from kernelviz.measure.timing.timer import BoundLaunch
 
 SIZES = tuple(2**exponent for exponent in (8, 12, 14, 16, 18, 20, 22, 24))
@@ -32,13 +32,12 @@ SHARES = (0, 1 / 16, 1 / 4, 1)
 READ_TWICE_BYTES = (8 * 2**20, 24 * 2**20, 40 * 2**20)
 
 
-def replacing(share: float, device: torch.device) -> Instruments:
-    """The flush with another REPLACED_SHARE."""
-    instruments = Instruments(device)
-    lines = int(share * instruments.l2_bytes) // LINE_BYTES
-    instruments._replaced_lines = ctypes.c_longlong(lines)
-    instruments._replaced = ctypes.c_longlong(lines * LINE_BYTES // 16)
-    return instruments
+class WithoutReset(Instruments):
+    """A flush that replaces all of the L2 and leaves the priority evict_last to the lines by which it does so."""
+
+    def __init__(self, device: torch.device) -> None:
+        super().__init__(device, replaced_share=1.0)
+        self._replaced_lines = ctypes.c_longlong(0)
 
 
 @triton.jit  # type: ignore[untyped-decorator]
@@ -61,59 +60,45 @@ def reading(n: int, policy: str) -> Callable[[], torch.Tensor]:
     return launch
 
 
-def cold_us(timer: Any, n: int) -> dict[str, float]:
-    """The cold time of each priority, the calls in turn."""
-    timed = {policy: timer.prepare(BoundLaunch(reading(n, policy))) for policy in POLICIES}
-    blocks: dict[str, list[float]] = {policy: [] for policy in POLICIES}
+def cold_us(timer: Any, calls: dict[str, Callable[[], torch.Tensor]]) -> dict[str, float]:
+    """The cold time of each call, the calls in turn."""
+    timed = {name: timer.prepare(BoundLaunch(call)) for name, call in calls.items()}
+    blocks: dict[str, list[float]] = {name: [] for name in calls}
     for _ in range(ROUNDS):
         (row,) = timer.collect([list(timed.values())])
-        for policy, block in zip(timed, row, strict=True):
-            blocks[policy].append(median(block.samples) * 1e6)
-    return {policy or "usual": round(median(of), 4) for policy, of in blocks.items()}
+        for name, block in zip(timed, row, strict=True):
+            blocks[name].append(median(block.samples) * 1e6)
+    return {name: round(median(of), 4) for name, of in blocks.items()}
 
 
-class WithoutReset(Instruments):
-    """A flush that replaces all of the L2 and leaves the priority evict_last to the lines by which it does so."""
-
-    def __init__(self, device: torch.device) -> None:
-        super().__init__(device)
-        self._replaced = ctypes.c_longlong(self.l2_bytes // 16)
-        self._replaced_lines = ctypes.c_longlong(0)
-
-
-def twice_us(timer: Any, size_bytes: int) -> dict[str, float]:
-    """The cold time of a call that reads an array once, and of one that reads it twice, one read after the other."""
+def once_and_twice(size_bytes: int) -> dict[str, Callable[[], torch.Tensor]]:
+    """A call that reads an array once, and one that reads it twice, one read after the other."""
     once = reading(size_bytes // 4, "")
 
     def twice() -> torch.Tensor:
         once()
         return once()
 
-    blocks: dict[str, list[float]] = {"once": [], "twice": []}
-    timed = {name: timer.prepare(BoundLaunch(launch)) for name, launch in (("once", once), ("twice", twice))}
-    for _ in range(ROUNDS):
-        (row,) = timer.collect([list(timed.values())])
-        for name, block in zip(timed, row, strict=True):
-            blocks[name].append(median(block.samples) * 1e6)
-    return {name: round(median(of), 3) for name, of in blocks.items()}
+    return {"once": once, "twice": twice}
 
 
 def main() -> int:
     timer: Any = open_session("cuda:0").timer
     device = timer.instruments.device
     tried = {f"the instrument's, {REPLACED_SHARE} of the L2": timer.instruments}
-    tried |= {f"{share} of the L2": replacing(share, device) for share in SHARES}
+    tried |= {f"{share} of the L2": Instruments(device, replaced_share=share) for share in SHARES}
     for name, instruments in [*tried.items(), *reversed(tried.items())]:
         timer.instruments = instruments
         instruments.flush()
         timer._flush_s = timer.stamps.flush_length_s(instruments.flush)
         print(f"{name}: the flush takes {timer._flush_s * 1e6:.1f} us", flush=True)  # noqa: T201
         for n in SIZES:
-            print(n, cold_us(timer, n), flush=True)  # noqa: T201
+            calls = {policy or "usual": reading(n, policy) for policy in POLICIES}
+            print(n, cold_us(timer, calls), flush=True)  # noqa: T201
     for name, instruments in (tried | {"all of the L2, priority not set back": WithoutReset(device)}).items():
         timer.instruments = instruments
         for size_bytes in READ_TWICE_BYTES:
-            print(f"{name}: {size_bytes} bytes", twice_us(timer, size_bytes), flush=True)  # noqa: T201
+            print(f"{name}: {size_bytes} bytes", cold_us(timer, once_and_twice(size_bytes)), flush=True)  # noqa: T201
     return 0
 
 

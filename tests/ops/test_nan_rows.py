@@ -11,9 +11,10 @@ import pytest
 HERE = Path(__file__).parent
 
 
+@pytest.mark.xdist_group("interpreter")
 def test_a_row_with_nan_has_nan_as_its_scale_in_triton() -> None:
     pytest.importorskip("triton")
-    environment = {**os.environ, "PYTHONPATH": str(HERE.parents[1]), "TRITON_INTERPRET": "1"}
+    environment = {**os.environ, "PYTHONPATH": str(HERE.parents[1]), "TRITON_INTERPRET": "1", "OMP_NUM_THREADS": "1"}
     done = subprocess.run(
         [sys.executable, HERE / "nan_rows.py"], env=environment, capture_output=True, text=True, check=False
     )

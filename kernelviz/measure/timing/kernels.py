@@ -31,7 +31,7 @@ LINE_BYTES = 128
 class Instruments:
     """Flush, marker and poison for one device. Every method enqueues on torch's current stream and returns at once."""
 
-    def __init__(self, device: torch.device) -> None:
+    def __init__(self, device: torch.device, *, replaced_share: float = REPLACED_SHARE) -> None:
         properties = torch.cuda.get_device_properties(device)
         self.multiprocessors: int = properties.multi_processor_count
         self.l2_bytes: int = properties.L2_cache_size
@@ -44,7 +44,7 @@ class Instruments:
         self._poison = nvrtc.kernel(SOURCE, "kernelviz_poison")
         count = max(FLUSH_SHARE * self.l2_bytes, 2**20) // 16
         self._count = ctypes.c_longlong(count)
-        replaced_lines = int(REPLACED_SHARE * self.l2_bytes) // LINE_BYTES
+        replaced_lines = int(replaced_share * self.l2_bytes) // LINE_BYTES
         self._replaced_lines = ctypes.c_longlong(replaced_lines)
         self._replaced = ctypes.c_longlong(replaced_lines * LINE_BYTES // 16)
         # Bit patterns below 2^30: no OR of them is the guard, so the flush never writes.

@@ -114,23 +114,23 @@ def iterations(records: list[Record], expected: int) -> list[Iteration]:
     """Group records into `expected` iterations. Raises TraceError when they cannot be those of the calls that were made."""
     grouped: list[Iteration] = []
     opened: Record | None = None
-    preparing: Record | None = None
-    early: list[Record] = []
+    flush_from_ns: int | None = None
+    early: Record | None = None
     calls: list[Record] = []
     previous_end = 0
     for record in sorted(records, key=lambda r: r.start_ns):
         if not 0 < record.start_ns <= record.end_ns:
             raise TraceError(f"a record of {record.name} starts at {record.start_ns} and ends at {record.end_ns}")
         if record.name.startswith(BEFORE_FLUSH):
-            preparing, early = (record, []) if record.name.startswith(BEFORE_FLUSH[0]) else (preparing, early)
+            flush_from_ns = record.start_ns if flush_from_ns is None else flush_from_ns
         elif record.name.startswith((FLUSH, BEGIN)):
             if opened is not None:
                 raise TraceError("two flushes without an end marker between them")
-            if early:
-                raise WrongWork(OtherStream(evidence="early", early_ns=record.end_ns - early[0].start_ns))
+            if early is not None:
+                raise WrongWork(OtherStream(evidence="early", early_ns=record.end_ns - early.start_ns))
             if record.start_ns < previous_end - EARLY_NS:
                 raise TraceError("a flush starts before the marker of the call before it has ended")
-            opened, calls, preparing = record, [], None
+            opened, calls, flush_from_ns = record, [], None
         elif record.name.startswith(MARKER):
             if opened is None:
                 raise TraceError("an end marker without a flush before it")
@@ -147,8 +147,8 @@ def iterations(records: list[Record], expected: int) -> list[Iteration]:
             opened, previous_end = None, record.end_ns
         elif opened is not None:
             calls.append(record)
-        elif preparing is not None and record.start_ns > preparing.start_ns + OVERLAP_NS:
-            early.append(record)
+        elif flush_from_ns is not None and record.start_ns > flush_from_ns + OVERLAP_NS:
+            early = early or record
     if opened is not None:
         raise TraceError("a flush without an end marker behind it")
     if len(grouped) != expected:
