@@ -11,11 +11,10 @@ call. The device records both, and the L2 cache is flushed before each call. Lau
 
 - One iteration is: restore the inputs that the call changes, fill the outputs with 0xFF, **flush the L2 by reading** twice its
   size, **call**, end marker. A flush that writes would leave dirty lines, whose eviction would slow down the call. Reads
-  alone do not evict all lines that a call has loaded with the priority `evict_last`. So the flush first loads its own lines with
-  that priority, which replace them, and then sets these to the normal priority.
+  alone do not evict all lines that a call has loaded with the priority "evict last". So the flush first loads its own lines with
+  that priority, which replace them, and then sets these to the normal priority. Runs from before 2026-11-30 had the reads alone.
 - As many iterations as fit into about 0.25 ms, at most 12, are captured as one CUDA graph, a **block**. The block is replayed
-  under the CUPTI tracer.
-  The first kernel of the call is counted from the end of the flush.
+  under the CUPTI tracer. The first kernel of the call is counted from the end of the flush.
 - Calls that are short use up to 60 copies of their tensors (buffers) in rotation. With a single buffer, the time of a 4 µs
   kernel depends on its addresses and can differ by 2 %.
 - The SM clock of each block is measured on the SMs. A block is measured again if its clock is more than 1 % below that of the
