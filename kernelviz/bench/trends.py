@@ -13,6 +13,7 @@ from kernelviz.core.problem import case_key
 from kernelviz.hardware.toolchain import installed_versions
 from kernelviz.metrics.figures import Headline, figure_of
 from kernelviz.metrics.trend import Point, Trend, trend
+from kernelviz.metrics.uncertainty import ON_DEVICE
 from kernelviz.store import Store
 from kernelviz.store.trends import TimeRow
 
@@ -167,8 +168,11 @@ def _is_comparable(run: Run, device: Device, versions: Mapping[str, str]) -> boo
 
 
 def _alike_s(results: Iterable[Result]) -> dict[str, float]:
-    """The cold times in seconds of those that were timed and launched as most of them were."""
+    """The cold times in seconds of those that were timed on the device, or on the host, and launched, as most of them were.
+
+    All timers on the device read the same time: a call that a tracer changes is timed by events (docs/measuring.md), beside calls
+    that the tracer times."""
     figures = {r.variant: cold for r in results if (cold := figure_of(r.timing, "cold")) is not None}
-    ways = {name: (cold.timer, cold.launch) for name, cold in figures.items()}
+    ways = {name: (cold.timer in ON_DEVICE, cold.launch) for name, cold in figures.items()}
     usual = mode(ways.values()) if ways else None
     return {name: cold.estimate for name, cold in figures.items() if ways[name] == usual}

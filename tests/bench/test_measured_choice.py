@@ -23,7 +23,21 @@ from kernelviz.bench.measured_choice import (
     stored_choice,
 )
 from kernelviz.cli import main
-from kernelviz.core import BadField, Device, Environment, Failure, Plan, Problem, Result, Run, Stage, Timing, UnknownRun
+from kernelviz.core import (
+    BadField,
+    Device,
+    Environment,
+    Failure,
+    Figure,
+    Plan,
+    Problem,
+    Result,
+    Run,
+    Stage,
+    Timer,
+    Timing,
+    UnknownRun,
+)
 from kernelviz.core.problem import Method
 from kernelviz.measure.session.contract import Emit, Stop
 from kernelviz.ops import Op, Variant, catalogue
@@ -168,10 +182,22 @@ def failed(stage: Stage) -> Failure:
     return Failure(stage=stage, message="planted")
 
 
-def by_events(run: Run) -> Run:
-    """One variant was timed in another way; it would be the fastest."""
-    figure = msgspec.structs.replace(sessions.figure(0.1e-6), timer="events")
-    return of(run, "fourth", outcome=Timing(device_cold_s=figure))
+def fourth_by_events(run: Run) -> Run:
+    """One variant was timed by events; it is the fastest."""
+    return of(run, "fourth", outcome=Timing(device_cold_s=by("events", sessions.figure(0.1e-6))))
+
+
+def by(timer: Timer, figure: Figure) -> Figure:
+    return msgspec.structs.replace(figure, timer=timer)
+
+
+def traced(run: Run) -> Run:
+    """What was timed by the host's clock was timed by the tracer."""
+    for result in run.results:
+        if isinstance(result.outcome, Timing):
+            figure = by("cupti", sessions.figure(TIMES_S[result.variant]))
+            run = of(run, result.variant, outcome=Timing(device_cold_s=figure))
+    return run
 
 
 def elsewhere(run: Run, **fields: object) -> Run:
@@ -213,10 +239,18 @@ def test_a_run_that_does_not_say_what_would_be_measured_now_does_not_count(bench
 
 
 def test_a_candidate_that_failed_for_good_and_one_that_was_timed_in_another_way_are_left_out(bench: Bench) -> None:
-    stored(bench, "1", CANDIDATES_HERE, lambda run: by_events(of(run, "second", outcome=failed("crash"))))
+    stored(bench, "1", CANDIDATES_HERE, lambda run: fourth_by_events(of(run, "second", outcome=failed("crash"))))
     known = stored_choice(bench, best(bench, "add", SIZES))
     assert known is not None
     assert list(known.seconds) == ["first", "third"]
+
+
+def test_all_timers_on_the_device_count(bench: Bench) -> None:
+    """Of calls that the tracer times, and one that is timed by events because the tracer changes it."""
+    stored(bench, "1", CANDIDATES_HERE, lambda run: fourth_by_events(traced(run)))
+    known = stored_choice(bench, best(bench, "add", SIZES))
+    assert known is not None
+    assert list(known.seconds) == ["fourth", "second", "first", "third"]
 
 
 def test_the_configuration_of_that_run_is_known(bench: Bench) -> None:
