@@ -52,15 +52,13 @@ class Candidate:
 
     `amount` None: the time itself is the roof. The launch must not return large tensors, because its outputs are poisoned.
     `more_launches`: the same call on other buffers, over which the blocks rotate: depending on its addresses a stream inside
-    the L2 was 1.3 % faster in one calibration than in the next. `least`: the least number of blocks, and those that follow each
-    other without a pause.
+    the L2 was 1.3 % faster in one calibration than in the next.
     """
 
     roof: Roof
     launch: Launch
     amount: float | None = None
     more_launches: tuple[Launch, ...] = ()
-    least: int = MIN_BLOCKS
 
 
 @dataclass(slots=True)
@@ -133,7 +131,7 @@ class Contest:
         """The roof of the best finalist from new blocks. None if stopped."""
         candidate, series = self._ordered(finalists)[0]
         fresh, before = Series(series.name, series.timed), self._times()
-        if not self._take([fresh], self.effort.deciding, candidate.least):
+        if not self._take([fresh], self.effort.deciding):
             return None
         return self._not_alone(self._roof(candidate, fresh), before)
 
@@ -163,7 +161,7 @@ class Contest:
                 spent_s = (time.monotonic() - began_s) / len(both)
                 method = msgspec.structs.replace(method, budget_s=max(1e-3, method.budget_s - spent_s))
             both = contenders
-        return self._take(both, method, max(candidate.least for candidate, _ in finalists))
+        return self._take(both, method)
 
     def _contenders(self, finalists: Sequence[tuple[Candidate, Series]]) -> list[tuple[Candidate, Series]]:
         """The finalists that may be the best, by their intervals so far."""
