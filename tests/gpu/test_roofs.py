@@ -35,9 +35,10 @@ CAPPED_CLOCK = 0.95
 on which of two sizes was a little faster: such rates were 1.02, 1.03 and 1.06 % apart in three runs of this test."""
 CLOCK_ERROR = 0.003
 """Of the SM clock in a block of 1 ms: counters are stored within 1 us of the stamps, at either end (docs/measuring.md)."""
-TICK_S = 32e-9
-"""What the device's stamps are rounded to: 4 % of an empty kernel's time. Two processes may be two apart: of eight calibrations
-on H200s, seven read 0.678 to 0.709 us for it and one 0.741."""
+EMPTY_APART_S = 0.1e-6
+"""How far the times of an empty kernel may be apart. Calls that read memory differ by 1 % at most; this one depends on what the host
+launches meanwhile: with ten blocks between pauses, an H200 took 0.74 us in the first three and 0.66 in the others, in three
+processes and for each graph and copy of the kernel. Ten calibrations read 0.656 to 0.741 us (docs/measuring.md)."""
 PLANTED = str(Path(__file__).parents[1] / "planted_limits_cuda.py")
 STREAMS = {"read", "copy", "write", "read2_write1", "read1_write2"}
 
@@ -149,9 +150,9 @@ def test_two_calibrations_agree(calibrated: Calibrated) -> None:
     record("roofs_apart", dict(sorted(apart.items(), key=lambda item: -abs(item[1]))))
     highest_hz = max(r.clock_hz for r in first.values() if r.clock_hz)
     allowed = {k: _agrees(r, highest_hz, _drift(k, calibrated.host_s)) for k, r in first.items()}
-    ticks = {k: 2 * TICK_S / r.time_s for k, r in first.items() if r.timer != "host" and r.time_s is not None}
+    empty = {k: EMPTY_APART_S / r.time_s for k, r in first.items() if r.timer != "host" and r.time_s is not None}
     wide = {k for k in first if is_wide(first[k]) or is_wide(second[k])}  # the product uses none of them
-    assert {k: d for k, d in apart.items() if abs(d) > max(allowed[k], ticks.get(k, 0.0)) and k not in wide} == {}
+    assert {k: d for k, d in apart.items() if abs(d) > max(allowed[k], empty.get(k, 0.0)) and k not in wide} == {}
     assert {first[k].timer for k in wide} <= {"host"}
 
 
