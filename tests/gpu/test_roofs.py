@@ -36,8 +36,8 @@ on which of two sizes was a little faster: such rates were 1.02, 1.03 and 1.06 %
 CLOCK_ERROR = 0.003
 """Of the SM clock in a block of 1 ms: counters are stored within 1 us of the stamps, at either end (docs/measuring.md)."""
 EMPTY_APART_S = 0.1e-6
-"""How far the times of an empty kernel may be apart, unlike those of calls that read memory: of ten blocks between pauses, an H200
-took 0.74 us in the first three and 0.66 in the others, in three processes and for each graph and copy of the kernel. Ten
+"""How far the times of an empty kernel may be apart, unlike those of calls that read memory: an H200 took 0.74 us in the first
+three of ten blocks between pauses and 0.66 in the others, in three processes and for each graph and copy of the kernel. Ten
 calibrations read 0.656 to 0.741 us (docs/measuring.md)."""
 PLANTED = str(Path(__file__).parents[1] / "planted_limits_cuda.py")
 STREAMS = {"read", "copy", "write", "read2_write1", "read1_write2"}
