@@ -15,6 +15,7 @@ view = view_filters.choose(
 )  # fmt: skip
 
 if view == "runs":
+    runs.say_missing(bench)
     search = runs.search_box()
     runs.run_list(bench, search)
     runs.shipped_runs(bench, search)

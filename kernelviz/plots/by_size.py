@@ -46,8 +46,6 @@ from kernelviz.text.charts import describe_no_time
 HEIGHT = 350
 _AROUND_PX = 110
 """The height of title, ticks and legend together."""
-_LEGEND_SHARE = 0.3
-"""Of the chart's height, the legend has at most this and scrolls: the names of 22 variants would leave a third to the lines."""
 MOST_HOVERED = 16
 """The hover of all variants at a size has at most this many lines."""
 _LOG_FROM = 100.0
@@ -173,7 +171,6 @@ def _by_size(
     )
     chart = _Chart(run_list, quantity, chosen, scale, unit, headline, tuple(beside), one_hover)
     draft = Draft(HEIGHT, x_title=_axis_title(chart), y_title=_y_title(chart))
-    draft.layout["legend"] |= {"maxheight": _LEGEND_SHARE}
     draft.layout["meta"] = {"x": {"title": _axis_title(chart, beside=False)}}
     dashes = dashes_of([d.other_sizes for d in all_points]) if len(run_list) == 1 else {}
     for run, group, dash in zip(run_list, points_of_runs, cycle(DASHES), strict=False):
@@ -181,6 +178,7 @@ def _by_size(
     draft.traces += [roof for run in run_list for roof in _roof(chart, run, roofs_of(run, roofs))]
     failed = [d for d in all_points if d.y is None and d.row.failure is not None]
     draft.traces += _failures(chart, failed)
+    draft.fit_legend()
     if chart.one_hover:
         draft.layout["hovermode"] = "x unified"
         title = f"<b>{escape(chosen)} = %{{x:,d}}</b>"

@@ -81,6 +81,29 @@ def _axis(title: str) -> Props:
     return {**look, "title": {"standoff": 8, "text": title}}
 
 
+LEGEND_SHARE, LEGEND_GROWTH_PX = 0.3, 130
+"""Of a chart's height, the legend has at most the share, and the chart grows by so much for a longer one: the names of 22
+variants would otherwise leave a third to the lines, or be half hidden."""
+_LEGEND_ROW_PX, _LEGEND_WIDTH_PX, _LEGEND_LETTER_PX, _LEGEND_SIGN_PX = 29, 490, 5.8, 40
+"""Of a legend below a chart that has half of a page of 1,440 pixels: about the height of a row, the width, and what a letter and
+the sign before a name need."""
+
+
+def _legend_rows(names: Sequence[str]) -> int:
+    """About how many rows the names need, side by side as far as they fit.
+
+    >>> _legend_rows(["torch eager", "triton block"]), _legend_rows(["cuda wgmma two warpgroups"] * 6)
+    (1, 3)
+    """
+    rows, left_px = 0, 0.0
+    for name in names:
+        needed_px = _LEGEND_SIGN_PX + _LEGEND_LETTER_PX * len(name)
+        if needed_px > left_px:
+            rows, left_px = rows + 1, _LEGEND_WIDTH_PX
+        left_px -= needed_px
+    return rows
+
+
 class Draft:
     """A figure with one plot, as plain Plotly data that becomes a figure in one step.
 
@@ -106,6 +129,16 @@ class Draft:
     def line_at(self, x: float, line: Props) -> None:
         """Add a vertical line over the whole height of the plot."""
         self.line(x0=x, x1=x, y0=0, y1=1, yref="y domain", line=line)
+
+    def fit_legend(self) -> None:
+        """Make the chart, whose traces are complete, higher for a long legend, by at most LEGEND_GROWTH_PX. Beyond that, and on
+        a phone, the legend scrolls."""
+        names = [str(t["name"]) for t in self.traces if t.get("name") and t.get("showlegend") is not False]
+        height = self.layout["height"]
+        least_px = LEGEND_SHARE * height
+        legend_px = min(_legend_rows(names) * _LEGEND_ROW_PX, least_px + LEGEND_GROWTH_PX)
+        self.layout["height"] = round(height + max(0.0, legend_px - least_px))
+        self.layout["legend"] |= {"maxheight": max(legend_px, least_px) / self.layout["height"]}
 
     def figure(self) -> go.Figure:
         layout = {"annotations": self._notes, "shapes": self._shapes, **self.layout}

@@ -43,7 +43,17 @@ _FONT = "Arial, Helvetica, sans-serif"
 """A saved picture does not contain the fonts of the page, so it uses a font that is available everywhere."""
 MOST_NAMED = 18
 """With more variants the legend would be longer than the plot; hover text and the table then name them."""
-_DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
+_DASHES = (
+    "solid",
+    "dash",
+    "dot",
+    "dashdot",
+    "longdash",
+    "longdashdot",
+    "2px,8px",
+    "16px,3px,3px,3px,3px,3px",
+    "10px,10px",
+)
 _FILLS = ("", "-open", "-dot", "-open-dot")
 """Marker fillings by run: a variant keeps its colour and marker, and the filling identifies the run."""
 _FAINT = 0.22
@@ -145,7 +155,7 @@ def _slope(device: str, level: str | None, roofs: Sequence[Roof]) -> Line:
     decades: only the highest is drawn, but each case is compared with its own."""
     values = [r.bandwidth_bytes_per_s or 0.0 for r in roofs]
     low, high = (units.rate(v, "B/s", 3) for v in (min(values), max(values)))
-    rate = f"up to {high} (depends on read:write mix and size, from {low})" if low != high else high
+    rate = f"{low} to {high} by the read:write mixes and sizes of these cases" if low != high else high
     return Line(device, max(values), False, f"{_level_name(level, roofs[0])} {rate}{format_origin(roofs[0])}")
 
 

@@ -40,6 +40,19 @@ def shortening(rows: Sequence[Row]) -> str:
     )
 
 
+def longer_while_traced(rows: Sequence[Row]) -> str:
+    """Why durations are longer than the busy time of the call, from which the cost of tracing is subtracted; empty if none is."""
+    busy = (
+        (times_s(row.result)["busy_s"], [kernel.duration_s or 0.0 for kernel in row.result.kernels]) for row in rows
+    )
+    if not any(busy_s is not None and durations and max(durations) > busy_s for busy_s, durations in busy):
+        return ""
+    return (
+        "Some traced durations are longer than the call: a tracer makes these kernels longer. What it adds is subtracted from "
+        "the span and the busy time, and cannot be divided among kernels."
+    )
+
+
 def _longest(of: Sequence[Kernel], most: int) -> Sequence[Kernel]:
     if len(of) <= most + 1:  # a line for one other kernel would save nothing
         return of

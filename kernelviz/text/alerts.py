@@ -16,11 +16,11 @@ def describe_alerts(device: Device, state: AlertState, thresholds: Thresholds) -
     if state.too_idle:
         alerts.append(
             f"{device.name} was busy {units.percent(state.busy_fraction, 0)} of the last 30 s while a run was in progress, "
-            f"below your {units.percent(thresholds.least_busy_fraction, 0)}{_BURST if device.kind == 'cuda' else ''}."
+            f"below the alert's {units.percent(thresholds.least_busy_fraction, 0)}{_BURST if device.kind == 'cuda' else ''}."
         )
     if state.growing:
         alerts.append(
-            f"Memory in use on {device.name} grew by {units.size_bytes(state.growth_bytes)} within ten minutes, more than "
-            f"your {units.size_bytes(thresholds.most_growth_bytes)}: a process does not free memory that it no longer needs."
+            f"Memory in use on {device.name} grew by {units.size_bytes(state.growth_bytes)} within the last ten minutes, "
+            f"more than the alert's {units.size_bytes(thresholds.most_growth_bytes)}."
         )
     return [Text(alert) for alert in alerts]

@@ -47,7 +47,8 @@ EXPLANATIONS: Mapping[Cheat, Text] = MappingProxyType(
             "A call that compiles again, or silently falls back to eager execution, is not the variant that it claims to be."
         ),
         "persisting_l2": Text(
-            "The flush cannot evict persisting lines, so a cold time would be a warm one. The device's limit for them is 0."
+            "On a GPU: the flush cannot evict persisting lines, so a cold time would be a warm one. kernelviz sets the device's "
+            "limit for them to 0."
         ),
         "unfinished": Text(
             "On a CPU, outputs are copied when the call returns and compared a little later, because the time does not "

@@ -101,7 +101,7 @@ def describe_auto(summary: AutoSummary) -> Text:
     """One line about the choice of the rules.
 
     >>> str(describe_auto(AutoSummary(problems=200, as_fast=196, lowest=0.941)))
-    'auto: within 3 % of the best own variant for 196 of 200 problems (98 %), 0.94 of it at the least'
+    'auto: within 3 % of the best own variant for 196 of 200 problems (98 %), at least 0.94 of its speed'
     >>> str(describe_auto(AutoSummary(problems=0, as_fast=0, lowest=None)))
     'auto: no problem with a correct time of the chosen variant'
     """
@@ -110,5 +110,5 @@ def describe_auto(summary: AutoSummary) -> Text:
     share = summary.as_fast / summary.problems
     return Text(
         f"auto: within {100 * (MOST_SLOWER - 1):.0f} % of the best own variant for {summary.as_fast} of {summary.problems} "
-        f"problems ({100 * share:.0f} %), {summary.lowest:.2f} of it at the least"
+        f"problems ({100 * share:.0f} %), at least {summary.lowest:.2f} of its speed"
     )

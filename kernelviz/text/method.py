@@ -113,8 +113,9 @@ PARTS: dict[PartName, str] = {
 """The parts of the measurement quality in their order, and what each says."""
 LEVEL_RULES: dict[QualityLevel, str] = {
     "good": "No problem of the measurement is known.",
-    "note": "The time is valid, with a minor caveat: a stream launch, timestamps not from CUPTI, a clock set by a user, a "
-    "power cap that kept the clock steady or that sustained load reached, another note, or an unknown part (always on a CPU).",
+    "note": "The time is valid within its interval; the caveat says what to know: a wide interval, a stream launch, timestamps "
+    "not from CUPTI, a clock set by a user, a power cap that kept the clock steady or that sustained load reached, another note, "
+    "or an unknown part (always on a CPU).",
     "suspect": "Unreliable: do not draw conclusions. The time may be wrong by more than its interval (two levels, slow blocks "
     "that moved it, a throttled or shared GPU, no interval), or the result is wrong or was not checked.",
 }

@@ -60,8 +60,8 @@ def describe_close_to_tolerance(results: Sequence[Result]) -> Text:
     >>> from kernelviz.core import Accuracy, Problem, Timing
     >>> close = Accuracy(passed=True, relative_l2=1e-3, max_abs=0.1, worst_of_bound=0.98, seeds=3)
     >>> one = Problem(op="matmul", sizes={"m": 1}, dtype="bf16")
-    >>> str(describe_close_to_tolerance([Result(problem=one, variant="v", outcome=Timing(), accuracy=close)]))[:56]
-    'An error of more than 90 % of the tolerance is right: ro'
+    >>> str(describe_close_to_tolerance([Result(problem=one, variant="v", outcome=Timing(), accuracy=close)]))[:57]
+    'Errors of up to 100 % of the tolerance are normal: roundi'
     >>> str(describe_close_to_tolerance([]))
     ''
     """
@@ -69,9 +69,8 @@ def describe_close_to_tolerance(results: Sequence[Result]) -> Text:
     if not any(a is not None and a.passed and (a.worst_of_bound or 0.0) >= CLOSE_TO_TOLERANCE for a in checked):
         return Text("")
     return Text(
-        f"An error of more than {units.percent(CLOSE_TO_TOLERANCE, 0)} of the tolerance is right: rounding an exact result to "
-        "its number format alone can reach 99 % of it, because the tolerance is this rounding, 1 % more, and what the arithmetic "
-        "of the op adds."
+        "Errors of up to 100 % of the tolerance are normal: rounding an exact result to its number format alone can reach 99 % "
+        "of it. The tolerance is this rounding, 1 % more, and what the arithmetic of the op adds."
     )
 
 

@@ -93,7 +93,7 @@ def test_filters_are_in_the_address_and_a_wrong_one_is_reported(bench: Bench) ->
     assert "No claim has all of these properties" in said(test)
     assert "showing siboehm" in said(opened(results="h200", source="siboem"))
     assert "showing h200" in said(opened(results="h20"))
-    assert "In the address, of_op 'z' is not among the values that this page knows" in said(opened(op="z"))
+    assert "In the address, op 'z' is not among the values that this page knows" in said(opened(op="z"))
     assert len(listed(opened(op="scale"))) < len(shipped_claims().claims)
     assert "In the address, 'clam' is ignored" in said(opened(clam="x"))
 

@@ -103,7 +103,7 @@ def test_before_the_first_sample_everything_is_unknown(page: Open) -> None:
 def test_alerts_by_the_users_thresholds_which_the_address_keeps(page: Open) -> None:
     idle = tuple(msgspec.structs.replace(gpu_sample(s, running=True), busy_fraction=0.4) for s in range(60))
     test = page(DeviceBench({"cuda:0": idle}))
-    assert "was busy 40 % of the last 30 s while a run was in progress, below your 60 %" in words(test)
+    assert "was busy 40 % of the last 30 s while a run was in progress, below the alert's 60 %" in words(test)
     assert "burst run keeps the device idle on purpose" in words(test)
     test.number_input(key="busy").set_value(30.0).run()
     assert not test.warning

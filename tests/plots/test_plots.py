@@ -22,8 +22,9 @@ from kernelviz.core.result import Figure, Timing
 from kernelviz.core.run import Run
 from kernelviz.formats import read
 from kernelviz.metrics.figures import figure_of
+from kernelviz.ops import catalogue
 from kernelviz.plots import line_labels
-from kernelviz.plots.frame import format_run
+from kernelviz.plots.frame import LEGEND_GROWTH_PX, format_run
 
 CHARTS = charts()
 OTHER_GPU = msgspec.structs.replace(samples.H200, id="cuda:1", uuid="GPU-1", name="NVIDIA H100")
@@ -185,6 +186,17 @@ def test_a_grid_of_sizes_gets_a_line_for_each_other_size_but_one_legend_entry() 
     eager = [t for t in figure.data if t.name == "torch eager"]
     assert len(eager) == 2
     assert [t.showlegend for t in eager] == [True, False]
+
+
+def test_a_long_legend_makes_the_chart_higher_and_leaves_the_lines_their_room() -> None:
+    """22 variants have six rows beside the few of four, in a chart that grows by as much."""
+    run = samples.run(op="matmul", sizes=[{"m": 512, "n": 512, "k": 512}, {"m": 1024, "n": 1024, "k": 1024}])
+    names = [v.name for v in catalogue()["matmul"].variants][:22]
+    many = samples.run(op="matmul", sizes=[p.sizes for p in run.plan.problems], shares=dict.fromkeys(names, 0.5))
+    few, long = (plots.rate_by_size(one) for one in (run, many))
+    assert few.layout.height < long.layout.height <= few.layout.height + LEGEND_GROWTH_PX
+    lines_px = [f.layout.height * (1 - f.layout.legend.maxheight) for f in (few, long)]
+    assert lines_px[0] == pytest.approx(lines_px[1], abs=1)
 
 
 def test_lines_of_one_variant_are_named_at_their_ends_by_the_size_that_differs() -> None:

@@ -77,7 +77,7 @@ def test_no_point_of_a_case_below_its_roof_lies_above_the_lines() -> None:
 
 
 @pytest.mark.parametrize(
-    ("least", "label"), [(4.352e12, "DRAM 4.35 TB/s"), (4.2e12, "DRAM up to 4.35 TB/s (depends on")]
+    ("least", "label"), [(4.352e12, "DRAM 4.35 TB/s"), (4.2e12, "DRAM 4.20 TB/s to 4.35 TB/s by the read:write mixes")]
 )
 def test_a_slope_names_a_range_only_where_its_ends_read_differently(least: float, label: str) -> None:
     read, copy, *others = samples.H200_ROOFS

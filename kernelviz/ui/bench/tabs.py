@@ -11,7 +11,7 @@ from kernelviz.metrics.summary import summary
 from kernelviz.metrics.sweep import telling_axes
 from kernelviz.tables.cases import Case, case_columns, cases
 from kernelviz.tables.column import Column, View, select_with_sizes
-from kernelviz.tables.kernels import KERNELS, kernels, shortening
+from kernelviz.tables.kernels import KERNELS, kernels, longer_while_traced, shortening
 from kernelviz.text import describe_failure, format_sizes, format_variant
 from kernelviz.text.above_roof import count_above_roofs, describe_above_roofs
 from kernelviz.text.absences import describe_missing_figures
@@ -132,7 +132,7 @@ def kernel_table(results: Sequence[Row]) -> None:
             "No kernels were recorded: a run on a CPU launches no GPU kernels, and a failed case has no record of them."
         )
         return
-    if said := shortening(results):
+    for said in filter(None, (shortening(results), longer_while_traced(results))):
         st.caption(said)
     table.show(
         select_with_sizes(KERNELS, launched, View.WIDE),

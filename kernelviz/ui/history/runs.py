@@ -6,11 +6,12 @@ import streamlit as st
 
 from kernelviz.bench import Bench, RunSummary
 from kernelviz.bench.history import RESTORABLE_DAYS
+from kernelviz.bench.roofline import unknown
 from kernelviz.core import LIVING, Status, units
 from kernelviz.text.events import describe_waiting
 from kernelviz.text.text import Text, join
 from kernelviz.ui.history import one_run
-from kernelviz.ui.shared import live_progress, share, site, view_filters
+from kernelviz.ui.shared import live_progress, missing_run, share, site, view_filters
 from kernelviz.ui.shared.text import plain, when
 
 PER_PAGE = 20
@@ -40,6 +41,13 @@ def search_box(what: str = "op") -> str:
         icon=":material/search:",
     )
     return text.strip()
+
+
+def say_missing(bench: Bench) -> None:
+    """Name the run of the address if it is not here."""
+    wanted = st.query_params.get("run", "")
+    if wanted and unknown(bench, [wanted]):
+        missing_run.say(wanted)
 
 
 def run_list(bench: Bench, search: str) -> None:

@@ -29,8 +29,9 @@ def title() -> None:
     """The title, and what the page shows."""
     st.markdown("#### Libraries: where is a library faster?")
     st.caption(
-        "For each problem the fastest kernel written here, the first one of the op's rule (auto), and every library. The "
-        "problems where a library is furthest ahead come first. Choose a row to see every time and the rule of auto."
+        "For each problem the fastest kernel written here, the kernel that the op's rule puts first (auto), and every library "
+        "(torch eager and torch.compile count as libraries). The problems where a library is furthest ahead come first. Choose a "
+        "row to see every time and the rule of auto."
     )
 
 

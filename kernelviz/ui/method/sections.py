@@ -21,8 +21,8 @@ from kernelviz.ui.shared.text import markdown_table, plain, when
 
 COLD, SELFTEST, TIMINGS, VERDICTS = "Device cold", "Selftest", "Timings of a case", "Verdicts"
 NAIVE = "Naive protocol"
-QUALITY, ROOFS, REJECTED = "Measurement quality", "Roofs", "Rejected results"
-SECTIONS = (COLD, SELFTEST, TIMINGS, NAIVE, VERDICTS, QUALITY, ROOFS, REJECTED)
+QUALITY, ROOFS, REJECTED, UNTRUSTED = "Measurement quality", "Roofs", "Rejected results", "Untrusted variants"
+SECTIONS = (COLD, SELFTEST, TIMINGS, NAIVE, VERDICTS, QUALITY, ROOFS, REJECTED, UNTRUSTED)
 """The headings, in reading order."""
 
 
@@ -129,5 +129,5 @@ def rejected_results() -> None:
     st.markdown(f"##### {REJECTED}")
     st.markdown(text.REFUSED)
     st.markdown("\n".join(f"- **{plain(NAMES[c])}**: {plain(EXPLANATIONS[c])}" for c in CHEATS))
-    st.markdown("##### Untrusted variants")
+    st.markdown(f"##### {UNTRUSTED}")
     st.markdown(text.UNTRUSTED)

@@ -8,7 +8,7 @@ import streamlit as st
 from kernelviz import plots
 from kernelviz.bench import RunSummary
 from kernelviz.bench.roofline import Placement, RoofSource
-from kernelviz.core import DataSheetRoof, Device, Level
+from kernelviz.core import DataSheetRoof, Device, Level, units
 from kernelviz.hardware.datasheet import ceilings, ceilings_by_device
 from kernelviz.metrics.placement import Placed
 from kernelviz.plots.roofline_of_runs import MOST_NAMED, lines_of
@@ -227,7 +227,8 @@ def limiter_counts(cases: Sequence[Placed]) -> None:
     st.markdown("##### What limits these cases")
     on_gpu = any(c.on_gpu for c in cases)
     lines = (
-        f"- {n} × **{limiter}**: {WITHOUT_ROOFS if no_roofs else describe_meaning(limiter, on_gpu=on_gpu)} "
+        f"- **{limiter}** ({units.counted(n, 'case')}): "
+        f"{WITHOUT_ROOFS if no_roofs else describe_meaning(limiter, on_gpu=on_gpu)} "
         f":gray[({_named(list(variants[limiter, no_roofs]))})]"
         for (limiter, no_roofs), n in counts.most_common()
     )

@@ -155,10 +155,11 @@ def seed(key: str, options: Sequence[str], default: str) -> None:
     if param is not None and param not in options:
         used = nearest(param, options, alike=LEAST_ALIKE) or default
         known = ", ".join(options) if len(options) <= MOST_NAMED else "the values that this page knows"
+        typed = st.session_state.get(f"{key}_typed", key)
         # In a row of boxes, pages.css puts it on a line of its own below them.
         with st.container(key=f"unknown_{key}"):
             st.caption(
-                f":orange[In the address, {plain(key)} {plain(repr(param))} is not among {plain(known)}: showing {plain(used)}]"
+                f":orange[In the address, {plain(typed)} {plain(repr(param))} is not among {plain(known)}: showing {plain(used)}]"
             )
     if used == default:
         st.session_state[followed] = default
@@ -170,6 +171,7 @@ def adopt(short: str, key: str) -> None:
     value = st.query_params.pop(short, None)
     if value is not None and key not in st.query_params:
         st.query_params[key] = value
+        st.session_state[f"{key}_typed"] = short
 
 
 def forget(*keys: str) -> None:
