@@ -310,14 +310,15 @@ def _add_ridge(draft: Draft, ridge: float, peak_flop_per_s: float) -> None:
 
 
 def _add_labels(draft: Draft, positions: Sequence[tuple[_Spot, float, str]]) -> None:
-    """The name and the share of the roof of each labelled point, to its right. `positions`: each with height and colour."""
+    """The share of the roof and the name of each labelled point, to its right, where a phone may cut the end of a long name.
+    `positions`: each with height and colour."""
     x = math.log10(max(spot.intensity for spot, *_ in positions))
     left, right = draft.x_axis["range"]
     runs = list({spot.run.id: spot.run for spot, *_ in positions}.values())
     for spot, position, colour in positions:
-        share = "" if spot.row.efficiency is None else f" {escape(format_share(spot.row.efficiency))}"
+        share = "" if spot.row.efficiency is None else f"{escape(format_share(spot.row.efficiency))} "
         draft.note(
-            trace_name(spot.run, spot.row.result.variant, runs) + share,
+            share + trace_name(spot.run, spot.row.result.variant, runs),
             x=math.log10(spot.intensity),
             y=math.log10(spot.rate),
             ax=x + 0.06 * (right - left),
