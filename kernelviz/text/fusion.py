@@ -190,12 +190,18 @@ def format_prediction(speed_up: float | None) -> Text:
 
 def describe_other_rounds(row: FusionRow) -> Text:
     """Why the speed-up is not the ratio of the two times as they are given; empty if it is."""
-    if not row.by_other_rounds:
+    if not row.by_other_rounds or row.ratio_of_times is None:
         return Text("")
     return Text(
         "The speed-up is that of rounds that measured both variants, or each beside the baseline. The two times are over all "
-        "rounds, in which the machine was not equally fast, so their ratio differs."
+        f"rounds, in which the machine was not equally fast, so their ratio differs: {units.factor(row.ratio_of_times)} ×."
     )
+
+
+def format_measured(row: FusionRow) -> Text:
+    """The speed-up of a row that shows both times too, with their ratio where it is outside of the interval."""
+    other = f"; ratio of the two times: {units.factor(row.ratio_of_times or 0.0)} ×" if row.by_other_rounds else ""
+    return format_speed_up(row.speed_up) + other
 
 
 def format_error(error: float | None) -> Text:

@@ -55,13 +55,18 @@ def format_row(row: FusionRow) -> tuple[str, ...]:
         str(format_time(row.unfused_figure)),
         f"`{row.fused.variant}`" if row.fused else "none is correct",
         str(format_time(row.fused_figure)) if row.fused_figure else "–",
-        f"{format_speed_up(row.speed_up)} {row.verdict.kind if row.verdict else ''}".strip(),
+        f"{format_speed_up(row.speed_up)} {row.verdict.kind if row.verdict else ''}".strip() + _of_times(row),
         b,
         str(format_error(row.error_b)),
         a,
         str(format_error(row.error_a)),
         "; ".join(reasons) or "–",
     )
+
+
+def _of_times(row: FusionRow) -> str:
+    """The ratio of the two times of the row where it is outside of the interval of the speed-up."""
+    return f"; ratio of the two times: {units.factor(row.ratio_of_times or 0.0)} ×" if row.by_other_rounds else ""
 
 
 def markdown(
