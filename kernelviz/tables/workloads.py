@@ -14,7 +14,7 @@ from kernelviz.text.workload_gains import (
     describe_verdict,
     describe_workload_quality,
     format_floor,
-    format_gain,
+    format_gain_beside_values,
     format_outcome,
     format_verdict,
 )
@@ -32,7 +32,8 @@ from kernelviz.text.workloads import (
 
 GAIN_HELP = (
     "How many times better than the baseline at the same point, with its 95 % interval: the median of the ratios within rounds, "
-    "where both have rounds in common. Above 1 is better."
+    "where both have rounds in common. Above 1 is better. By the medians: the ratio of the two values of the table, where that "
+    "is another number."
 )
 FLOOR_HELP = "By how much the baseline differs from itself, measured twice in the same rounds. A gain must clear it."
 QUALITY_HELP = (
@@ -139,7 +140,7 @@ def _gain(row: WorkloadRow, figure: WorkloadFigure) -> Text | None:
     if row.is_baseline and row.value(figure.name) is not None:
         return Text("1 (baseline)")
     gain = row.gains.get(figure.name)
-    return None if gain is None else format_gain(gain)
+    return None if gain is None else format_gain_beside_values(gain)
 
 
 def _level(quality: WorkloadQuality | None) -> Text | None:
@@ -213,7 +214,7 @@ def pair_columns(pairs: Sequence[WorkloadPair], run: WorkloadRun, view: View) ->
         Column("b", "B", "The value in B, with its 95 % interval.", units.OWN_NUMBER,
                lambda p: _side(p, p.b), _VISIBLE),
         Column("gain", "Gain", "How many times better B is than A, with its 95 % interval. Above 1 is better.",
-               units.OWN_NUMBER, lambda p: format_gain(p.gain) if p.gain else None, _VISIBLE),
+               units.OWN_NUMBER, lambda p: format_gain_beside_values(p.gain) if p.gain else None, _VISIBLE),
         Column("ratio", "B / A", "The value in B divided by the value in A.", units.RATIO, lambda p: p.ratio, _VISIBLE),
         Column("verdict", "Verdict", "By the intervals of both; runs of different times are compared by their own noise.",
                units.OWN_TEXT, lambda p: format_verdict(p.gain) if p.gain and p.gain.verdict else None, _VISIBLE),
