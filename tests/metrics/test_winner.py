@@ -16,8 +16,8 @@ from kernelviz.metrics.rows import Row, rows
 from kernelviz.metrics.statistics import Floats
 from kernelviz.metrics.verdict_reasons import ByBaseline, NoSharedRounds
 from kernelviz.metrics.verdicts import noise_floor, verdict
-from kernelviz.metrics.winner import Winner, compared, winners
-from kernelviz.text.winners import describe_winners, regions, strips
+from kernelviz.metrics.winner import Winner, compared, mistakes, never_winning, winners
+from kernelviz.text.winners import by_mistake, describe_mistake, describe_winners, regions, strips
 
 Times = Mapping[str, float]
 
@@ -109,7 +109,27 @@ def test_a_wrong_variant_never_wins_not_even_where_it_is_right() -> None:
     wrong = samples.failed(run.results[1].problem, "triton_online", "wrong")
     run = msgspec.structs.replace(run, results=(run.results[0], wrong, *run.results[2:]))
     assert lead(run) == [("torch_eager",), ("torch_eager",)]
-    assert said(run)[-1] == "Excluded because of a wrong or impossible result: triton_online."
+    assert said(run)[-1] == "Excluded because of a wrong result: triton_online."
+
+
+def test_what_excludes_a_variant_is_said_by_what_it_did() -> None:
+    sizes = [{"n": 2**20}, {"n": 2**22}]
+    first, second = samples.problems("add", sizes, "fp32")
+    made = [samples.timed(p, "torch_eager", 0.5, again=True) for p in (first, second)]
+    made += [samples.failed(first, "a", "wrong"), samples.failed(second, "b", "impossible")]
+    made += [samples.failed(first, "c", "wrong"), samples.failed(second, "c", "impossible")]
+    run = samples.run(made, op="add", sizes=sizes, dtype="fp32", shares={})
+    assert said(run)[-3:] == [
+        "Excluded because of a wrong result: a.",
+        "Excluded because of an impossible time: b.",
+        "Excluded because of a wrong result and an impossible time: c.",
+    ]
+    assert set(never_winning(table(run))) == {"a", "b", "c"}
+    assert [describe_mistake(stages) for stages in by_mistake(mistakes(table(run)))] == [
+        "computed a wrong result",
+        "reported an impossible time",
+        "computed a wrong result and reported an impossible time",
+    ]
 
 
 def test_a_case_that_does_not_fit_costs_no_other_size() -> None:
