@@ -86,6 +86,15 @@ def factor(value: float, low: float | None = None, high: float | None = None) ->
     return f"{value:,.{factor_decimals(value, low, high)}f}"
 
 
+def all_of(count: int, noun: str) -> str:
+    """All of several things.
+
+    >>> all_of(1, "size"), all_of(2, "size"), all_of(11, "size")
+    ('the only size', 'both sizes', 'all 11 sizes')
+    """
+    return f"the only {noun}" if count == 1 else f"both {noun}s" if count == 2 else f"all {count:,} {noun}s"
+
+
 def interval_decimals(value: float, low: float, high: float, *, most: int = 2) -> int:
     """The decimals of a factor and the ends of its interval: a third one if the ends would read alike.
 

@@ -14,7 +14,9 @@ from kernelviz.text.workload_gains import (
     describe_verdict,
     describe_workload_quality,
     format_floor,
+    format_gain,
     format_gain_beside_values,
+    format_gain_by_medians,
     format_outcome,
     format_verdict,
 )
@@ -57,16 +59,18 @@ def ladder_columns(run: WorkloadRun, rows: Sequence[WorkloadRow], view: View) ->
         # The verdict comes first, because a phone has room for few columns.
         Column("verdict", "Verdict", f"Whether {headline.title} is better than the baseline's beyond the noise floor.",
                units.OWN_TEXT, lambda r: format_outcome(r, headline.name), _VISIBLE),
-        Column("gain", "Gain", GAIN_HELP, units.OWN_NUMBER, lambda r: _gain(r, headline), _VISIBLE, subject=""),
+        Column("gain", "Gain", GAIN_HELP, units.OWN_NUMBER, lambda r: _gain(r, headline), View.WIDE | View.MARKDOWN, subject=""),
+        Column("gain", "Gain", "", units.OWN_NUMBER, lambda r: _gain(r, headline, alone=True), View.TERMINAL, subject=""),
         _figure_column(headline, rows),
         Column("", "Noise floor", FLOOR_HELP, units.OWN_NUMBER, lambda r: format_floor(r.floor), _VISIBLE, optional=True),
         Column("", "Quality", QUALITY_HELP, units.OWN_TEXT, lambda r: _level(workload_quality(r, headline)), _VISIBLE,
                optional=True),
     ]  # fmt: skip
+    columns.append(_gain_by_medians(headline))
     for figure in other_figures:
         columns.append(_figure_column(figure, rows))
         if any(figure.name in row.gains for row in rows):
-            columns.append(_other_gain(figure))
+            columns += [*_other_gain(figure), _gain_by_medians(figure)]
     columns += [
         Column("", "Reason", "Why the verdict is so.", units.TEXT, lambda r: _reason(r, headline), View.WIDE | View.MARKDOWN,
                width="large", optional=True),
@@ -123,24 +127,32 @@ def _is_scientific(figure: WorkloadFigure, values: Iterable[WorkloadValue | None
     return figure.origin == "counted" and any(0 < abs(number(value) or 0.0) < SMALL_FRACTION for value in values)
 
 
-def _other_gain(figure: WorkloadFigure) -> Column[WorkloadRow]:
+def _other_gain(figure: WorkloadFigure) -> list[Column[WorkloadRow]]:
+    """The gain of a figure that is no headline; in a narrow table without the ratio of the medians."""
+    return [
+        Column("", "Gain,", GAIN_HELP, units.OWN_NUMBER, lambda r: _gain(r, figure), View.WIDE | View.MARKDOWN,
+               subject=figure.title, optional=True),
+        Column("", "Gain,", "", units.OWN_NUMBER, lambda r: _gain(r, figure, alone=True), View.TIMES_NARROW,
+               subject=figure.title, optional=True),
+    ]  # fmt: skip
+
+
+def _gain_by_medians(figure: WorkloadFigure) -> Column[WorkloadRow]:
+    """The ratio of the medians in a narrow table, where it is another number than a gain."""
     return Column(
-        "",
-        "Gain,",
-        GAIN_HELP,
-        units.OWN_NUMBER,
-        lambda r: _gain(r, figure),
-        View.WIDE | View.MARKDOWN | View.TIMES_NARROW,
-        subject=figure.title,
-        optional=True,
-    )
+        "", "By the medians,", "", units.OWN_NUMBER, lambda r: format_gain_by_medians(r.gains.get(figure.name)),
+        View.TIMES_NARROW, subject=figure.title, optional=True,
+    )  # fmt: skip
 
 
-def _gain(row: WorkloadRow, figure: WorkloadFigure) -> Text | None:
+def _gain(row: WorkloadRow, figure: WorkloadFigure, *, alone: bool = False) -> Text | None:
+    """The gain with the ratio of the medians, or `alone`, where a table is too narrow for both."""
     if row.is_baseline and row.value(figure.name) is not None:
         return Text("1 (baseline)")
     gain = row.gains.get(figure.name)
-    return None if gain is None else format_gain_beside_values(gain)
+    if gain is None:
+        return None
+    return format_gain(gain) if alone else format_gain_beside_values(gain)
 
 
 def _level(quality: WorkloadQuality | None) -> Text | None:
@@ -214,7 +226,7 @@ def pair_columns(pairs: Sequence[WorkloadPair], run: WorkloadRun, view: View) ->
         Column("b", "B", "The value in B, with its 95 % interval.", units.OWN_NUMBER,
                lambda p: _side(p, p.b), _VISIBLE),
         Column("gain", "Gain", "How many times better B is than A, with its 95 % interval. Above 1 is better.",
-               units.OWN_NUMBER, lambda p: format_gain_beside_values(p.gain) if p.gain else None, _VISIBLE),
+               units.OWN_NUMBER, lambda p: format_gain(p.gain) if p.gain else None, _VISIBLE),
         Column("ratio", "B / A", "The value in B divided by the value in A.", units.RATIO, lambda p: p.ratio, _VISIBLE),
         Column("verdict", "Verdict", "By the intervals of both; runs of different times are compared by their own noise.",
                units.OWN_TEXT, lambda p: format_verdict(p.gain) if p.gain and p.gain.verdict else None, _VISIBLE),

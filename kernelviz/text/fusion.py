@@ -198,10 +198,17 @@ def describe_other_rounds(row: FusionRow) -> Text:
     )
 
 
+def format_ratio_of_times(row: FusionRow) -> Text | None:
+    """The ratio of the two times of a row where it is outside of the interval of the speed-up; None else."""
+    if not row.by_other_rounds or row.ratio_of_times is None:
+        return None
+    return Text(f"{units.factor(row.ratio_of_times)} ×")
+
+
 def format_measured(row: FusionRow) -> Text:
     """The speed-up of a row that shows both times too, with their ratio where it is outside of the interval."""
-    other = f"; ratio of the two times: {units.factor(row.ratio_of_times or 0.0)} ×" if row.by_other_rounds else ""
-    return format_speed_up(row.speed_up) + other
+    of_times = format_ratio_of_times(row)
+    return format_speed_up(row.speed_up) + ("" if of_times is None else f"; ratio of the two times: {of_times}")
 
 
 def format_error(error: float | None) -> Text:

@@ -16,6 +16,7 @@ from kernelviz.text.fusion import (
     format_bytes,
     format_error,
     format_line_sizes,
+    format_ratio_of_times,
     format_speed_up,
     join_reasons,
 )
@@ -65,8 +66,8 @@ def format_row(row: FusionRow) -> tuple[str, ...]:
 
 
 def _of_times(row: FusionRow) -> str:
-    """The ratio of the two times of the row where it is outside of the interval of the speed-up."""
-    return f"; ratio of the two times: {units.factor(row.ratio_of_times or 0.0)} ×" if row.by_other_rounds else ""
+    of_times = format_ratio_of_times(row)
+    return "" if of_times is None else f"; ratio of the two times: {of_times}"
 
 
 def markdown(

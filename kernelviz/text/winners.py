@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from kernelviz.core import Stage
+from kernelviz.core import Stage, units
 from kernelviz.metrics.rows import Row
 from kernelviz.metrics.summary import Summary
 from kernelviz.metrics.sweep import companion_axes, line_sizes, swept_axis, tied_axes
@@ -175,7 +175,7 @@ def _describe_strip(
         count = len(parts[0].winners)
         if parts[0].variant is None:
             return "no correct time at any size."
-        return _sentence(parts[0], name, f" at all {count} sizes" if count > 1 else "") + "."
+        return _sentence(parts[0], name, f" at {units.all_of(count, 'size')}" if count > 1 else "") + "."
     said = []
     for number, region in enumerate(parts):
         problem = region.winners[-1].problem
@@ -255,7 +255,7 @@ def describe_most_wins(summary: Summary) -> str:
     most = summary.most_wins
     of = "1 size" if summary.problems == 1 else f"{summary.problems} sizes"
     if not most:
-        return f"at {of if summary.problems == 1 else f'all {of}'} it is unclear which variant is the fastest"
+        return f"at {units.all_of(summary.problems, 'size')} it is unclear which variant is the fastest"
     first = most[0]
     parts = [f"alone at {first.won} of {of}" if first.won else f"alone at none of {of}"]
     parts += [f"tied at {first.tied}"] if first.tied else []

@@ -13,8 +13,8 @@ from kernelviz.text.verdicts import describe_verdict_reason
 GAIN_SENTENCES = (
     Text("A gain above 1 is better than the baseline at the same point."),
     Text(
-        "It is the median of the ratios within rounds; where the ratio of the two medians is another number, it is given too (by "
-        "the medians)."
+        "It is the median of the ratios within rounds; where the two medians have another ratio, that is given too (by the "
+        "medians)."
     ),
     Text("A verdict needs an interval that clears the noise floor, which is the baseline compared with itself."),
 )
@@ -64,11 +64,16 @@ def format_gain_beside_values(gain: Gain | None) -> Text:
     >>> str(format_gain_beside_values(Gain(Interval(3.37, 2.7, 3.6), None, of_values=3.305, within_rounds=True)))
     '3.4 × (2.7 to 3.6); by the medians 3.3 ×'
     """
-    said = format_gain(gain)
+    by_medians = format_gain_by_medians(gain)
+    return format_gain(gain) + ("" if by_medians is None else f"; by the medians {by_medians}")
+
+
+def format_gain_by_medians(gain: Gain | None) -> Text | None:
+    """The ratio of the two medians that are shown; None where it reads as the gain."""
     if gain is None or gain.of_values is None or not gain.seen_apart:
-        return said
+        return None
     by_medians = _factor(gain, gain.of_values)
-    return said if by_medians == _factor(gain, gain.ratio.estimate) else said + f"; by the medians {by_medians} ×"
+    return None if by_medians == _factor(gain, gain.ratio.estimate) else Text(f"{by_medians} ×")
 
 
 def format_verdict(gain: Gain | None) -> Text:

@@ -186,7 +186,7 @@ def test_nobody_wins_where_every_size_is_unclear() -> None:
     assert found is not None
     assert found.most_wins == ()
     assert tiles(found, run.plan)[1].value == "undecided"
-    assert tiles(found, run.plan)[1].basis == "at all 2 sizes it is unclear which variant is the fastest"
+    assert tiles(found, run.plan)[1].basis == "at both sizes it is unclear which variant is the fastest"
 
 
 @pytest.mark.parametrize(

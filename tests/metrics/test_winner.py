@@ -215,11 +215,11 @@ def test_shared_rounds_overrule_the_order_of_estimates() -> None:
 def test_the_sentence_says_who_leads_up_to_where() -> None:
     run = sweep("triton_online", "triton_online", "triton_persistent", "triton_persistent|triton_online")
     assert said(run) == ["triton_online is the fastest up to n = 256, then triton_persistent (tied at 1 of 2 sizes)."]
-    assert said(sweep("triton_online", "triton_online")) == ["triton_online is the fastest at all 2 sizes."]
+    assert said(sweep("triton_online", "triton_online")) == ["triton_online is the fastest at both sizes."]
     (both,) = said(sweep("triton_online|triton_persistent", "triton_online|triton_persistent"))
     assert both in (
-        "triton_online and triton_persistent are the fastest at all 2 sizes (tied).",
-        "triton_persistent and triton_online are the fastest at all 2 sizes (tied).",
+        "triton_online and triton_persistent are the fastest at both sizes (tied).",
+        "triton_persistent and triton_online are the fastest at both sizes (tied).",
     )
     several = said(
         sweep("triton_online|triton_persistent", "triton_online|triton_persistent|torch_eager", "triton_block_per_row")
@@ -236,7 +236,7 @@ def test_an_unclear_size_is_not_a_tie() -> None:
     assert said(run)[0].endswith("(unclear which).")
     half = {"torch_eager": 4e-5, "triton_online": 1e-5, "triton_persistent": 4e-5}
     assert said(run_of({(16, 128): times, (16, 256): half}, noise=0.15)) == [
-        "triton_online may be the fastest at all 2 sizes (unclear at 1 of 2 sizes)."
+        "triton_online may be the fastest at both sizes (unclear at 1 of 2 sizes)."
     ]
     other = {"torch_eager": 4e-5, "triton_online": 1.02e-5, "triton_persistent": 1e-5}
     first = said(run_of({(16, 128): half, (16, 256): half, (16, 512): other}, noise=0.15))
@@ -279,7 +279,7 @@ def test_two_axes_have_a_strip_for_each_size_of_the_other_and_alike_ones_share_a
     assert said(run, "n") == [
         "Of 6 sizes: triton_online is fastest at 4, torch_eager is fastest at 2.",
         "m = 16, 64: triton_online is the fastest up to n = 128, then torch_eager.",
-        "m = 256: triton_online is the fastest at all 2 sizes.",
+        "m = 256: triton_online is the fastest at both sizes.",
     ]
     assert list(strips(winners(table(run)), "m")) == [(("n", 128),), (("n", 256),)]
 
