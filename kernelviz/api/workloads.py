@@ -17,7 +17,8 @@ from kernelviz.formats import workload_document, workload_exports
 from kernelviz.metrics.workloads import rows
 from kernelviz.plots.workloads import chart_of
 from kernelviz.tables.workloads import pair_record, record
-from kernelviz.text.workloads import describe_comparison, describe_insight
+from kernelviz.text.workload_insight import describe_insight
+from kernelviz.text.workloads import describe_comparison
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -22,6 +22,7 @@ from kernelviz.text.claim_reasons import describe_assessment, describe_limits
 from kernelviz.text.claims import (
     RULE,
     VERDICTS,
+    describe_conversion,
     describe_qualities,
     describe_test,
     format_claimed,
@@ -102,6 +103,7 @@ def show(
         (one.claim.id, one.claim.setup),
         ("source", str(format_source(collection.source_of(one.claim)))),
         ("published", f"{format_claimed(one.claim)}{published_on}"),
+        ("on this card", str(describe_conversion(one))),
         ("test", str(describe_test(one.claim))),
         ("in its place", one.claim.substitute),
         (

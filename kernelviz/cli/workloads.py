@@ -30,6 +30,7 @@ from kernelviz.metrics.workloads import WorkloadRow, rows, varying_axes
 from kernelviz.tables.column import Column, View
 from kernelviz.tables.workloads import ladder_columns, pair_columns, pair_record, record
 from kernelviz.text.workload_gains import GAIN_SENTENCES
+from kernelviz.text.workload_insight import describe_insight
 from kernelviz.text.workload_quality import count_caveats
 from kernelviz.text.workloads import (
     MECHANICS_LABEL,
@@ -38,7 +39,6 @@ from kernelviz.text.workloads import (
     describe_comparison,
     describe_differences,
     describe_failed,
-    describe_insight,
     describe_notes,
     describe_progress,
     format_point,

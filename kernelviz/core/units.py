@@ -86,6 +86,25 @@ def factor(value: float, low: float | None = None, high: float | None = None) ->
     return f"{value:,.{factor_decimals(value, low, high)}f}"
 
 
+def all_of(count: int, noun: str) -> str:
+    """All of several things.
+
+    >>> all_of(1, "size"), all_of(2, "size"), all_of(11, "size")
+    ('the only size', 'both sizes', 'all 11 sizes')
+    """
+    return f"the only {noun}" if count == 1 else f"both {noun}s" if count == 2 else f"all {count:,} {noun}s"
+
+
+def interval_decimals(value: float, low: float, high: float, *, most: int = 2) -> int:
+    """The decimals of a factor and the ends of its interval: a third one if the ends would read alike.
+
+    >>> interval_decimals(2.0, 1.96, 2.04), interval_decimals(58.004, 57.7, 58.3), interval_decimals(1.183, 1.181, 1.184)
+    (2, 1, 3)
+    """
+    decimals = factor_decimals(value, low, high, most=most)
+    return 3 if decimals == 2 and f"{low:.2f}" == f"{high:.2f}" and low < high else decimals
+
+
 def factor_with_interval(value: float, low: float, high: float, *, most: int = 2) -> tuple[str, str, str]:
     """A factor and the ends of its interval, all with the same decimals: with a third one if the ends would read alike.
 
@@ -94,9 +113,7 @@ def factor_with_interval(value: float, low: float, high: float, *, most: int = 2
     >>> factor_with_interval(1.0113, 1.0098, 1.0128)
     ('1.011', '1.010', '1.013')
     """
-    decimals = factor_decimals(value, low, high, most=most)
-    if decimals == 2 and f"{low:.2f}" == f"{high:.2f}" and low < high:
-        decimals = 3
+    decimals = interval_decimals(value, low, high, most=most)
     return f"{value:,.{decimals}f}", f"{low:,.{decimals}f}", f"{high:,.{decimals}f}"
 
 

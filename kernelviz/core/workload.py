@@ -27,11 +27,9 @@ FigureOrigin = Literal["measured", "counted"]
 ChartKind = Literal["bars", "lines", "lanes", "workers", "memory"]
 """Bars by variant; lines by size; a timeline of two lanes; lines by the number of workers; bars of memory."""
 Clock = Literal["cuda_events", "host", "cupti", "allocator", "process", "arithmetic"]
-"""What a value was read from: CUDA events; the host's monotonic clock; CUPTI; torch's allocator; the operating system's counters
-of the process (resident memory, processor time); or nothing, because it follows from other numbers."""
+"""What a value was read from. ``process``: the system's counters of the process. ``arithmetic``: it follows from others."""
 CpuMeaning = Literal["measured", "mechanics_only", "not_here"]
-"""What a run on a processor says: as much as on a GPU; only that the mechanism works (gloo in place of NCCL), no speed; or that
-the workload does not run there."""
+"""What a run on a processor says: as much as on a GPU; only that the mechanism works (gloo for NCCL); or that it does not run."""
 LimitWhen = Literal["always", "cpu", "cuda"]
 WorkloadStep = Literal["waiting", "starting", "preparing", "compiling", "warming_up", "measuring", "checking"]
 Lane = Literal["compute", "communication"]
@@ -39,7 +37,8 @@ Lane = Literal["compute", "communication"]
 
 class WorkloadAxis(Struct, frozen=True, kw_only=True):
     """An axis that a person chooses. `choices`: all values of an axis of the kind ``choice``; otherwise the value is a whole
-    number from `minimum` to `maximum` (None: no limit). `unit`: None where it counts things or bytes, and in older documents."""
+    number from `minimum` to `maximum` (None: no limit). `unit`: unset where it counts things or bytes. `planted`: a value above 0
+    is a condition that is made on purpose and that usual work does not have. Older documents have neither."""
 
     name: str
     title: str
@@ -49,6 +48,7 @@ class WorkloadAxis(Struct, frozen=True, kw_only=True):
     minimum: int = 1
     maximum: int | None = None
     unit: Literal["µs", "ms"] | msgspec.UnsetType = msgspec.UNSET
+    planted: bool | msgspec.UnsetType = msgspec.UNSET
 
 
 class WorkloadPreset(Struct, frozen=True, kw_only=True):

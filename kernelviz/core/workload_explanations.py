@@ -1,4 +1,5 @@
-"""Which direction of a figure is better, and how figures and axes are explained: titles, help texts and units of axes.
+"""Which direction of a figure is better, and how figures and axes are explained: titles, help texts and units of axes, and
+whether an axis is a planted condition.
 
 They are opinions and texts about facts, so those of this version count, and not those of the version that recorded the run. The
 digest and the document of the run keep the recorded declaration.
@@ -41,7 +42,9 @@ def _figure(recorded: WorkloadFigure, present: WorkloadFigure | None) -> Workloa
 def _axis(recorded: WorkloadAxis, present: WorkloadAxis | None) -> WorkloadAxis:
     if present is None or present.kind != recorded.kind:
         return recorded
-    return msgspec.structs.replace(recorded, title=present.title, help=present.help, unit=present.unit)
+    return msgspec.structs.replace(
+        recorded, title=present.title, help=present.help, unit=present.unit, planted=present.planted
+    )
 
 
 def as_recorded(run: WorkloadRun) -> WorkloadRun:

@@ -23,13 +23,13 @@ from kernelviz.plots.workloads import chart_of
 from kernelviz.tables.column import View
 from kernelviz.tables.workloads import ladder_columns, record
 from kernelviz.text.workload_gains import GAIN_MEANING
+from kernelviz.text.workload_insight import describe_insight
 from kernelviz.text.workloads import (
     MECHANICS_ONLY,
     NEVER_ON_A_ROOFLINE,
     TRACED_STEP,
     describe_counted,
     describe_devices,
-    describe_insight,
     describe_notes,
     format_point,
 )

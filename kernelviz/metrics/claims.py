@@ -17,7 +17,6 @@ from kernelviz.core.claim import (
     ArithmeticTest,
     CaseTest,
     Claim,
-    ClaimDirection,
     DataSheetTest,
     MemoryTest,
     NoTest,
@@ -28,21 +27,18 @@ from kernelviz.core.claim import (
     WorkloadTest,
 )
 from kernelviz.metrics.absences import FIELDS
+from kernelviz.metrics.claim_limits import compare
 from kernelviz.metrics.claim_reasons import (
     CaseFailed,
     ClaimReason,
     ClaimVerdict,
     Decided,
     MemoryUnknown,
-    Missed,
     NeedsWork,
     NoDataSheet,
     NotCalibrated,
     NotMeasured,
     Obstacle,
-    Reached,
-    Straddling,
-    TooWide,
     Unreliable,
     WithoutInterval,
     Wrong,
@@ -58,9 +54,6 @@ from kernelviz.metrics.winner import NEVER_WINNING, compared
 
 _HEADLINES: Mapping[str, Headline] = {"cold": "cold", "warm": "warm"}
 """The figures with a second series of the baseline, and so with a noise floor of their own."""
-MOST_HALF_WIDTH = 0.25
-"""A number whose 95 % interval is wider than this share of it on either side is that of a disturbed measurement. Beside other
-processes on both cores of a machine, the loops of eager calls that a claim needs had 51 and 84 %."""
 _JUDGED_OTHERWISE: frozenset[PartName] = frozenset({"interval"})
 """Parts of the quality that have reasons of their own: a time without an interval."""
 Basis = Literal["measurement", "roof", "data_sheet", "arithmetic", "none"]
@@ -139,6 +132,19 @@ class Assessment:
         """The device of the source, if it is another one and the number stays as it was published; None else."""
         there, stays = self.claim.published_on, self.scale is None or self.scale.factor == 1.0
         return there if stays and there and self.device not in ("", there) else None
+
+    @property
+    def unconverted(self) -> bool:
+        """Whether the claim asks for the number of this card, which is unknown because a data sheet is missing."""
+        scaled = self.claim.scaled_by is not None and isinstance(self.claim.test, TimeTest | RoofTest)
+        return scaled and self.scale is None and self.other_card is not None
+
+    @property
+    def verdict_by_number(self) -> ClaimVerdict | None:
+        """The verdict that the number alone gives, as if the result were right; None without a number or a limit."""
+        if self.measured is None or self.claim.direction == "above":
+            return None
+        return compare(self.claim, self.expected, self.measured)[0]
 
     @property
     def ratio(self) -> Interval | None:
@@ -368,26 +374,5 @@ def _of_memory(assessed: _Assessed, claim: Claim, test: MemoryTest, expected: fl
 
 
 def _compared(assessed: _Assessed, claim: Claim, expected: float, number: Interval) -> Assessment:
-    if number.low is None or number.high is None:
-        return assessed("unclear", WithoutInterval(), measured=number)
-    if (number.half_width or 0.0) > MOST_HALF_WIDTH:
-        return assessed("unclear", TooWide(number.half_width or 0.0), measured=number)
-    least, most = limits(claim.direction, expected, claim.published.tolerance)
-    if number.low >= least and number.high <= most:
-        return assessed("holds", Reached(), measured=number)
-    if number.high < least:
-        return assessed("does not hold", Missed("below"), measured=number)
-    if number.low > most:
-        return assessed("does not hold", Missed("above"), measured=number)
-    return assessed("unclear", Straddling(), measured=number)
-
-
-def limits(direction: ClaimDirection, expected: float, tolerance: float) -> tuple[float, float]:
-    """The least and the largest number with which a claim holds.
-
-    >>> limits("at_least", 100.0, 0.1), limits("at_most", 100.0, 0.1)
-    ((90.0, inf), (0.0, 110.00000000000001))
-    """
-    least = expected * (1 - tolerance) if direction != "at_most" else 0.0
-    most = expected * (1 + tolerance) if direction in ("about", "at_most") else float("inf")
-    return least, most
+    verdict, reason = compare(claim, expected, number)
+    return assessed(verdict, reason, measured=number)

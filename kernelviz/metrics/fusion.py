@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from kernelviz.core import Cost, Figure, Problem, Result, Roof, Run
+from kernelviz.core import Cost, Figure, Problem, Result, Roof, Run, units
 from kernelviz.core.driver_operations import count_memsets
 from kernelviz.core.fusion import FusionFamily, Step
 from kernelviz.metrics.figures import again_of
@@ -82,13 +82,21 @@ class FusionRow:
         return None if self.cache_bytes is None else self.intermediate_bytes >= 4 * self.cache_bytes
 
     @property
+    def ratio_of_times(self) -> float | None:
+        """The time of the steps over that of the fused variant, each over all of its rounds."""
+        return None if self.fused_figure is None else self.unfused_figure.estimate / self.fused_figure.estimate
+
+    @property
     def by_other_rounds(self) -> bool:
-        """Whether the speed-up differs from the ratio of the two times by more than all intervals, because it is by rounds."""
-        if self.speed_up is None or self.fused_figure is None:
+        """Whether the ratio of the two times is outside of the interval of the speed-up as that is printed, because it is by
+        other rounds."""
+        of_times, speed_up = self.ratio_of_times, self.speed_up
+        if of_times is None or speed_up is None:
             return False
-        of_times = self.unfused_figure.estimate / self.fused_figure.estimate
-        widths = (self.unfused_figure.half_width, self.fused_figure.half_width, self.speed_up.half_width, ROUNDING)
-        return abs(math.log(of_times / self.speed_up.estimate)) > math.hypot(*(width or 0.0 for width in widths))
+        if speed_up.low is None or speed_up.high is None:
+            return abs(math.log(of_times / speed_up.estimate)) > ROUNDING
+        rounding = 0.5 * 10.0 ** -units.interval_decimals(speed_up.estimate, speed_up.low, speed_up.high)
+        return not speed_up.low - rounding <= of_times <= speed_up.high + rounding
 
     @property
     def predicted_a(self) -> float | None:

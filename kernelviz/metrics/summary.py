@@ -41,11 +41,13 @@ class AtEachSize:
     """The fastest variant of each size, in place of one for all sizes.
 
     `variants`: how many different ones lead. `slower`: at how many sizes the best variant overall is slower than the leader.
+    `leader_unclear`: at how many of these it is unclear which of the other variants is the fastest.
     `speed_up`: the geometric mean of the leaders' speed-ups over the baseline, None if one of them is unknown.
     """
 
     variants: int
     slower: int
+    leader_unclear: int
     speed_up: float | None
 
 
@@ -162,9 +164,11 @@ def _at_each_size(fastest: str, leads: Sequence[Winner]) -> AtEachSize:
     leaders = [lead.leader for lead in leads if lead.leader is not None]
     speed_ups = [row.speed_up for row in leaders]
     known = [speed_up for speed_up in speed_ups if speed_up is not None]
+    slower = [lead for lead in leads if lead.names and fastest not in lead.names]
     return AtEachSize(
         variants=len({row.result.variant for row in leaders}),
-        slower=sum(fastest not in lead.names for lead in leads if lead.names),
+        slower=len(slower),
+        leader_unclear=sum(lead.outcome == "unclear" for lead in slower),
         speed_up=geometric_mean(known) if len(known) == len(speed_ups) else None,
     )
 

@@ -94,7 +94,16 @@ def _winners(table: Sequence[Row], headline: Headline) -> tuple[Winner, ...]:
 
 def never_winning(table: Sequence[Row]) -> tuple[str, ...]:
     """Variants with a wrong or impossible result at some size, in the order of the table."""
-    return tuple(dict.fromkeys(r.result.variant for r in table if r.failure and r.failure.stage in NEVER_WINNING))
+    return tuple(mistakes(table))
+
+
+def mistakes(table: Sequence[Row]) -> dict[str, frozenset[Stage]]:
+    """Why each variant never wins, in the order of the table: a wrong result, an impossible time, or both at different sizes."""
+    stages: dict[str, set[Stage]] = {}
+    for row in table:
+        if row.failure and row.failure.stage in NEVER_WINNING:
+            stages.setdefault(row.result.variant, set()).add(row.failure.stage)
+    return {variant: frozenset(of) for variant, of in stages.items()}
 
 
 def _winner(group: Sequence[Row], wrong: set[str], headline: Headline) -> Winner:

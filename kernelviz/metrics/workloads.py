@@ -23,7 +23,9 @@ from kernelviz.metrics.statistics import Interval, opposed, unpaired
 from kernelviz.metrics.verdicts import Verdict, noise_floor, verdict, verdict_apart
 
 LEAST_APART = 0.05
-"""A smaller difference of two gains is not seen in the values that are shown."""
+"""By less, the ratio of the two medians is no objection to a gain."""
+SEEN_APART = 0.01
+"""A reader who divides the two medians that are shown sees a larger difference from the gain."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,16 @@ class Gain:
             return False
         outside = self.of_values <= low * (1 + 1e-9) or self.of_values >= high * (1 - 1e-9)
         return outside and abs(self.of_values / self.ratio.estimate - 1) > LEAST_APART
+
+    @property
+    def seen_apart(self) -> bool:
+        """Whether the ratio of the two medians is another number than the gain for a reader who divides them.
+
+        >>> rounds = Gain(Interval(3.4, 2.7, 3.6), None, of_values=3.31, within_rounds=True)
+        >>> rounds.seen_apart, replace(rounds, of_values=3.41).seen_apart, replace(rounds, of_values=None).seen_apart
+        (True, False, False)
+        """
+        return self.of_values is not None and abs(self.of_values / self.ratio.estimate - 1) > SEEN_APART
 
 
 @dataclass(frozen=True, slots=True)

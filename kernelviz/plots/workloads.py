@@ -12,7 +12,7 @@ from kernelviz.metrics.workloads import WorkloadRow, interval_of, number, points
 from kernelviz.plots.frame import Draft, Props, decade_ticks, end_of_axis, evenly_spaced, intervals, nothing
 from kernelviz.plots.variant_styles import COLOURS, MARKERS, NEUTRAL
 from kernelviz.text.failures import format_stage
-from kernelviz.text.workload_gains import format_gain
+from kernelviz.text.workload_gains import format_gain_beside_values
 from kernelviz.text.workloads import describe_notes, format_axis_value, format_estimate, format_value
 
 HEIGHT = 380
@@ -124,7 +124,7 @@ def _hover(row: WorkloadRow, figure: WorkloadFigure) -> str:
     lines = [
         f"<b>{escape(row.case.variant)}</b>",
         escape(f"{figure.title}: {format_value(row.value(figure.name), figure.unit)}"),
-        *([escape(f"gain over the baseline: {format_gain(gain)}")] if gain is not None else []),
+        *([escape(f"gain over the baseline: {format_gain_beside_values(gain)}")] if gain is not None else []),
         *([escape(str(describe_notes(row))[:200])] if row.result is not None and row.result.notes else []),
     ]
     return "<br>".join(lines)

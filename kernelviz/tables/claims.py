@@ -15,10 +15,16 @@ from kernelviz.text.claims import (
     describe_counts,
     describe_qualities,
     describe_test,
-    format_claimed,
+    format_claimed_here,
     format_measured,
 )
 from kernelviz.text.text import Text, join
+
+
+def _ratio(assessment: Assessment) -> float | None:
+    """None also where the published number on this card is unknown."""
+    return None if assessment.ratio is None or assessment.unconverted else assessment.ratio.estimate
+
 
 COLUMNS: tuple[Column[Assessment], ...] = (
     Column("claim", "Claim", "The name of the claim; `kernelviz claims show NAME` prints all of it.", units.OWN_TEXT,
@@ -27,14 +33,15 @@ COLUMNS: tuple[Column[Assessment], ...] = (
            width="medium"),
     Column("verdict", "Verdict", "Holds, does not hold, wrong result, unclear, not measured yet, or cannot be tested.",
            units.OWN_TEXT, lambda a: VERDICTS[a.verdict]),
-    Column("published", "Published", "The number as printed, and whether the source means about, at least or at most.",
-           units.OWN_NUMBER, lambda a: format_claimed(a.claim)),
+    Column("published", "Published", "The number as printed, and whether the source means about, at least or at most. "
+           "In brackets what it is on the device's card, where the claim converts it by the data sheets of both cards.",
+           units.OWN_NUMBER, format_claimed_here),
     Column("here", "Result", "The number on the device above, with the digits that its 95 % interval leaves. That of a wrong "
            "result is marked. One of a data sheet or of arithmetic is not of this device.", units.OWN_NUMBER, format_measured),
     Column("basis", "Tested by", "Cases measured on the device above, its calibration, a data sheet, or arithmetic. Only the "
            "first two say something about this device.", units.OWN_TEXT, lambda a: BASES[a.basis]),
-    Column("ratio", "Result / published", "The result over the published number, which is converted to the device's card first "
-           "where the claim says so.", units.RATIO, lambda a: None if a.ratio is None else a.ratio.estimate),
+    Column("ratio", "Result / published on this card", "The result over the published number, as converted to the device's card "
+           "where the column Published has a number for it, else as printed.", units.RATIO, _ratio),
     Column("reason", "Reason", "Why, in one sentence.", units.TEXT, describe_assessment, width="large"),
     Column("quality", "Quality", "The measurement quality of each time that counts: good, caveats or unreliable, with the worst "
            "reason.", units.OWN_TEXT, lambda a: join("; ", describe_qualities(a)) if a.qualities else None,
@@ -67,13 +74,14 @@ def record(assessment: Assessment) -> dict[str, object]:
         "unit": claim.published.unit,
         "direction": claim.direction,
         "tolerance": claim.published.tolerance,
-        "expected": assessment.expected,
+        "expected": None if assessment.unconverted else assessment.expected,
         "scaled_by": None if scale is None else scale.by,
+        "scale_factor": None if scale is None else scale.factor,
         "test": str(describe_test(claim)),
         "measured": None if number is None else number.estimate,
         "low": None if number is None else number.low,
         "high": None if number is None else number.high,
-        "ratio": None if assessment.ratio is None else assessment.ratio.estimate,
+        "ratio": _ratio(assessment),
         "basis": assessment.basis,
         "quality": max((one.quality.level for one in assessment.qualities), key=LEVELS.index, default=None),
         "compared_with": assessment.fastest,

@@ -14,6 +14,7 @@ from kernelviz.text.fusion import (
     count_launches,
     describe_missing,
     format_error,
+    format_measured,
     format_speed_up,
     format_steps,
     join_reasons,
@@ -39,8 +40,10 @@ def fusion_columns(rows: Sequence[FusionRow], view: View) -> list[Column[FusionR
         Column("", "Sizes", "", units.TEXT, lambda r: format_sizes(r.problem), View.WIDE, width="medium"),
         Column("", "Verdict", "Whether the fused variant is faster than the steps, beyond the noise floor.", units.OWN_TEXT,
                lambda r: r.verdict.kind if r.verdict else None, _PREDICTED),
-        Column("", "Measured", "Time of the steps divided by the time of the fused variant, in shared rounds, with its 95 % "
-               "interval.", units.OWN_NUMBER, lambda r: format_speed_up(r.speed_up), _PREDICTED),
+        Column("", "Measured", "Time of the steps divided by the time of the fused variant, in shared rounds or by those of each "
+               "with the baseline, with its 95 % interval. The two times of the row are over all rounds; their ratio is given "
+               "where it is outside of the interval.", units.OWN_NUMBER, format_measured, View.WIDE),
+        Column("", "Measured", "", units.OWN_NUMBER, lambda r: format_speed_up(r.speed_up), narrow),
         Column("", "Not fused", "The variant that launches the steps one after the other.", units.TEXT,
                lambda r: format_variant(r.unfused.variant), View.WIDE),
         Column("", "Not fused", "", units.TEXT, lambda r: r.unfused.variant, narrow),

@@ -15,6 +15,8 @@ from kernelviz.text.workload_gains import (
     describe_workload_quality,
     format_floor,
     format_gain,
+    format_gain_beside_values,
+    format_gain_by_medians,
     format_outcome,
     format_verdict,
 )
@@ -32,7 +34,8 @@ from kernelviz.text.workloads import (
 
 GAIN_HELP = (
     "How many times better than the baseline at the same point, with its 95 % interval: the median of the ratios within rounds, "
-    "where both have rounds in common. Above 1 is better."
+    "where both have rounds in common. Above 1 is better. By the medians: the ratio of the two values of the table, where that "
+    "is another number."
 )
 FLOOR_HELP = "By how much the baseline differs from itself, measured twice in the same rounds. A gain must clear it."
 QUALITY_HELP = (
@@ -56,16 +59,18 @@ def ladder_columns(run: WorkloadRun, rows: Sequence[WorkloadRow], view: View) ->
         # The verdict comes first, because a phone has room for few columns.
         Column("verdict", "Verdict", f"Whether {headline.title} is better than the baseline's beyond the noise floor.",
                units.OWN_TEXT, lambda r: format_outcome(r, headline.name), _VISIBLE),
-        Column("gain", "Gain", GAIN_HELP, units.OWN_NUMBER, lambda r: _gain(r, headline), _VISIBLE, subject=""),
+        Column("gain", "Gain", GAIN_HELP, units.OWN_NUMBER, lambda r: _gain(r, headline), View.WIDE | View.MARKDOWN, subject=""),
+        Column("gain", "Gain", "", units.OWN_NUMBER, lambda r: _gain(r, headline, alone=True), View.TERMINAL, subject=""),
         _figure_column(headline, rows),
         Column("", "Noise floor", FLOOR_HELP, units.OWN_NUMBER, lambda r: format_floor(r.floor), _VISIBLE, optional=True),
         Column("", "Quality", QUALITY_HELP, units.OWN_TEXT, lambda r: _level(workload_quality(r, headline)), _VISIBLE,
                optional=True),
     ]  # fmt: skip
+    columns.append(_gain_by_medians(headline))
     for figure in other_figures:
         columns.append(_figure_column(figure, rows))
         if any(figure.name in row.gains for row in rows):
-            columns.append(_other_gain(figure))
+            columns += [*_other_gain(figure), _gain_by_medians(figure)]
     columns += [
         Column("", "Reason", "Why the verdict is so.", units.TEXT, lambda r: _reason(r, headline), View.WIDE | View.MARKDOWN,
                width="large", optional=True),
@@ -122,24 +127,32 @@ def _is_scientific(figure: WorkloadFigure, values: Iterable[WorkloadValue | None
     return figure.origin == "counted" and any(0 < abs(number(value) or 0.0) < SMALL_FRACTION for value in values)
 
 
-def _other_gain(figure: WorkloadFigure) -> Column[WorkloadRow]:
+def _other_gain(figure: WorkloadFigure) -> list[Column[WorkloadRow]]:
+    """The gain of a figure that is no headline; in a narrow table without the ratio of the medians."""
+    return [
+        Column("", "Gain,", GAIN_HELP, units.OWN_NUMBER, lambda r: _gain(r, figure), View.WIDE | View.MARKDOWN,
+               subject=figure.title, optional=True),
+        Column("", "Gain,", "", units.OWN_NUMBER, lambda r: _gain(r, figure, alone=True), View.TIMES_NARROW,
+               subject=figure.title, optional=True),
+    ]  # fmt: skip
+
+
+def _gain_by_medians(figure: WorkloadFigure) -> Column[WorkloadRow]:
+    """The ratio of the medians in a narrow table, where it is another number than a gain."""
     return Column(
-        "",
-        "Gain,",
-        GAIN_HELP,
-        units.OWN_NUMBER,
-        lambda r: _gain(r, figure),
-        View.WIDE | View.MARKDOWN | View.TIMES_NARROW,
-        subject=figure.title,
-        optional=True,
-    )
+        "", "By the medians,", "", units.OWN_NUMBER, lambda r: format_gain_by_medians(r.gains.get(figure.name)),
+        View.TIMES_NARROW, subject=figure.title, optional=True,
+    )  # fmt: skip
 
 
-def _gain(row: WorkloadRow, figure: WorkloadFigure) -> Text | None:
+def _gain(row: WorkloadRow, figure: WorkloadFigure, *, alone: bool = False) -> Text | None:
+    """The gain with the ratio of the medians, or `alone`, where a table is too narrow for both."""
     if row.is_baseline and row.value(figure.name) is not None:
         return Text("1 (baseline)")
     gain = row.gains.get(figure.name)
-    return None if gain is None else format_gain(gain)
+    if gain is None:
+        return None
+    return format_gain(gain) if alone else format_gain_beside_values(gain)
 
 
 def _level(quality: WorkloadQuality | None) -> Text | None:

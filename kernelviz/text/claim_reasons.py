@@ -7,14 +7,17 @@ from typing import Any
 from kernelviz.core import units
 from kernelviz.core.claim import TOLERANCE, RatioTest
 from kernelviz.metrics import claim_reasons as r
-from kernelviz.metrics.claims import Assessment, limits
+from kernelviz.metrics.claim_limits import limits
+from kernelviz.metrics.claims import Assessment
 from kernelviz.metrics.statistics import Interval
 from kernelviz.text.claims import (
+    format_expected,
     format_interval,
     format_measured,
     format_number,
     format_number_here,
     format_published,
+    format_quantity,
     printed_digits,
 )
 from kernelviz.text.failures import describe_failure, describe_reason, format_failure
@@ -24,7 +27,6 @@ from kernelviz.text.verdicts import describe_verdict_reason
 
 MOST_OF_A_FAILURE = 240
 """So many characters of a failure's own text are part of a reason."""
-_QUANTITIES: Mapping[str, str] = {"bandwidth": "memory bandwidth"}
 
 
 def describe_assessment(assessment: Assessment) -> Text:
@@ -37,11 +39,10 @@ def describe_assessment(assessment: Assessment) -> Text:
 def _expected(assessment: Assessment) -> str:
     """The published number, or what it is on this card."""
     published = f"the published {format_published(assessment.claim.published)}"
-    if assessment.scale is None or assessment.scale.factor == 1.0:
+    here = format_expected(assessment)
+    if assessment.scale is None or here is None:
         return published
-    here = format_number(assessment.expected, assessment.claim.published.unit, 3)
-    quantity = _QUANTITIES.get(assessment.scale.by, f"{assessment.scale.by} peak")
-    return f"{here} ({published} scaled to this card's {quantity})"
+    return f"{here} ({published} scaled to this card's {format_quantity(assessment.scale)})"
 
 
 def _share(ratio: Interval | None) -> str:
@@ -65,7 +66,8 @@ def _tolerance(assessment: Assessment) -> str:
 
 
 def describe_limits(assessment: Assessment) -> Text:
-    """With which numbers the claim holds, and why these; empty where it has no limit.
+    """With which numbers the claim holds, and why these; empty where it has no limit. Of a wrong result, it says that the result
+    has to be right.
 
     >>> from kernelviz.core.claim import Claim, NoTest, Published
     >>> published = Published(value=1.016, unit="x", rounded_to=0.001)
@@ -82,13 +84,14 @@ def describe_limits(assessment: Assessment) -> Text:
         format_number(limit, claim.published.unit, digits) if 0 < limit < math.inf else "" for limit in (least, most)
     )
     tolerance = _tolerance(assessment)
+    holds = "with a right result, the claim holds" if assessment.wrong else "the claim holds"
     match claim.direction:
         case "at_least":
-            return Text(f"the claim holds from {low} on (tolerance: {tolerance})")
+            return Text(f"{holds} from {low} on (tolerance: {tolerance})")
         case "at_most":
-            return Text(f"the claim holds up to {high} (tolerance: {tolerance})")
+            return Text(f"{holds} up to {high} (tolerance: {tolerance})")
         case "about":
-            return Text(f"the claim holds from {low} to {high} (tolerance: {tolerance})")
+            return Text(f"{holds} from {low} to {high} (tolerance: {tolerance})")
 
 
 def _reached(assessment: Assessment, _: r.Reached) -> str:
@@ -183,8 +186,21 @@ def _wrong(assessment: Assessment, reason: r.Wrong) -> str:
     text = format_number_here(assessment)
     if isinstance(claim.test, RatioTest):
         published = "" if claim.direction == "above" else f" (published {format_published(claim.published)})"
-        return f"by its time it is {text} as fast as {assessment.fastest}{published}, but {stage}: {why}"
-    return f"it takes {text} (published {format_published(claim.published)}), but {stage}: {why}"
+        return f"by its time it is {text} as fast as {assessment.fastest}{published}{_by_number(assessment)} {stage}: {why}"
+    verb = "takes" if claim.published.unit in ("s", "B") else "reaches"
+    share = f"{_share(assessment.ratio)} {_expected(assessment)}"
+    return f"it {verb} {text}, which is {share}{_by_number(assessment)} {stage}: {why}"
+
+
+def _by_number(assessment: Assessment) -> str:
+    """What the number of a wrong result alone would give, and how that continues with the mistake."""
+    match assessment.verdict_by_number:
+        case "holds":
+            return "; the claim would hold by this number, but"
+        case "does not hold":
+            return "; the claim would not hold by this number, and"
+        case _:
+            return ", but"
 
 
 def _not_measured(_: Assessment, reason: r.NotMeasured) -> str:

@@ -24,7 +24,8 @@ from kernelviz.core.claim import (
 )
 from kernelviz.metrics import claim_reasons as r
 from kernelviz.metrics.absences import FIELDS
-from kernelviz.metrics.claims import MOST_HALF_WIDTH, Assessment, Basis
+from kernelviz.metrics.claim_limits import MOST_HALF_WIDTH
+from kernelviz.metrics.claims import Assessment, Basis, Scale
 from kernelviz.text.quality import format_badge
 from kernelviz.text.sizes import format_sizes
 from kernelviz.text.text import Text, join
@@ -59,6 +60,7 @@ BASES: Mapping[Basis, str] = {
     "none": "nothing here",
 }
 """What a claim is tested by."""
+_QUANTITIES: Mapping[str, str] = {"bandwidth": "memory bandwidth"}
 _DIRECTIONS: Mapping[ClaimDirection, str] = {
     "about": "about",
     "at_least": "at least",
@@ -121,6 +123,42 @@ def format_claimed(claim: Claim) -> Text:
     if claim.direction == "above":
         return Text("faster")
     return Text(f"{_DIRECTIONS[claim.direction]} {format_published(claim.published)}")
+
+
+def format_quantity(scale: Scale) -> str:
+    """What the data sheets are compared in.
+
+    >>> format_quantity(Scale("bandwidth", "a", "b", 2.0)), format_quantity(Scale("fp32", "a", "b", 2.0))
+    ('memory bandwidth', 'fp32 peak')
+    """
+    return _QUANTITIES.get(scale.by, f"{scale.by} peak")
+
+
+def format_expected(assessment: Assessment) -> str | None:
+    """The published number converted to this card; None where it stays as it was published, or the conversion is unknown."""
+    if assessment.scale is None or assessment.scale.factor == 1.0:
+        return None
+    return format_number(assessment.expected, assessment.claim.published.unit, 3)
+
+
+def format_claimed_here(assessment: Assessment) -> Text:
+    """What the source says, and beside it what that is on this card where the number is converted."""
+    here = "unknown" if assessment.unconverted else format_expected(assessment)
+    return format_claimed(assessment.claim) + ("" if here is None else f" ({here} on this card)")
+
+
+def describe_conversion(assessment: Assessment) -> Text:
+    """What the published number is on this card and by which ratio; empty where it is not converted."""
+    scale, here = assessment.scale, format_expected(assessment)
+    if assessment.unconverted:
+        return Text("unknown, because kernelviz does not have the data sheets of both cards")
+    if scale is None or here is None:
+        return Text("")
+    published = format_published(assessment.claim.published)
+    return Text(
+        f"{here}: the published {published} times {units.significant(scale.factor, 3)}, the ratio of {format_quantity(scale)} in "
+        f"the data sheets of {scale.from_card} and {scale.to_card}"
+    )
 
 
 def format_measured(assessment: Assessment) -> Text | None:

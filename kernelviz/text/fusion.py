@@ -190,12 +190,25 @@ def format_prediction(speed_up: float | None) -> Text:
 
 def describe_other_rounds(row: FusionRow) -> Text:
     """Why the speed-up is not the ratio of the two times as they are given; empty if it is."""
-    if not row.by_other_rounds:
+    if not row.by_other_rounds or row.ratio_of_times is None:
         return Text("")
     return Text(
         "The speed-up is that of rounds that measured both variants, or each beside the baseline. The two times are over all "
-        "rounds, in which the machine was not equally fast, so their ratio differs."
+        f"rounds, in which the machine was not equally fast, so their ratio differs: {units.factor(row.ratio_of_times)} ×."
     )
+
+
+def format_ratio_of_times(row: FusionRow) -> Text | None:
+    """The ratio of the two times of a row where it is outside of the interval of the speed-up; None else."""
+    if not row.by_other_rounds or row.ratio_of_times is None:
+        return None
+    return Text(f"{units.factor(row.ratio_of_times)} ×")
+
+
+def format_measured(row: FusionRow) -> Text:
+    """The speed-up of a row that shows both times too, with their ratio where it is outside of the interval."""
+    of_times = format_ratio_of_times(row)
+    return format_speed_up(row.speed_up) + ("" if of_times is None else f"; ratio of the two times: {of_times}")
 
 
 def format_error(error: float | None) -> Text:

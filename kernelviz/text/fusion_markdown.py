@@ -16,6 +16,7 @@ from kernelviz.text.fusion import (
     format_bytes,
     format_error,
     format_line_sizes,
+    format_ratio_of_times,
     format_speed_up,
     join_reasons,
 )
@@ -55,13 +56,18 @@ def format_row(row: FusionRow) -> tuple[str, ...]:
         str(format_time(row.unfused_figure)),
         f"`{row.fused.variant}`" if row.fused else "none is correct",
         str(format_time(row.fused_figure)) if row.fused_figure else "–",
-        f"{format_speed_up(row.speed_up)} {row.verdict.kind if row.verdict else ''}".strip(),
+        f"{format_speed_up(row.speed_up)} {row.verdict.kind if row.verdict else ''}".strip() + _of_times(row),
         b,
         str(format_error(row.error_b)),
         a,
         str(format_error(row.error_a)),
         "; ".join(reasons) or "–",
     )
+
+
+def _of_times(row: FusionRow) -> str:
+    of_times = format_ratio_of_times(row)
+    return "" if of_times is None else f"; ratio of the two times: {of_times}"
 
 
 def markdown(

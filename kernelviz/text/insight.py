@@ -28,6 +28,8 @@ def describe_insight(insight: Insight | None) -> Text:
     a is fastest at 3 of 10 sizes, there on average 1.78× over b; c wins as many; best overall: d
     >>> print(describe_insight(Insight(variant=None, span="none", sizes=3, tied_with=("a", "b"), variants=2)))
     a and b tie at all 3 sizes
+    >>> print(describe_insight(Insight(variant=None, span="none", sizes=2, unclear=2, tied_with=("a", "b"), variants=2)))
+    which of a or b is fastest is unclear at both sizes
     """
     if insight is None:
         return Text("no case has a correct time")
@@ -76,10 +78,12 @@ def _tie(insight: Insight) -> str:
     if not insight.tied_with:
         return f"no variant is clearly fastest at any of {units.counted(insight.sizes, 'size')}"
     *most, last = map(format_variant, insight.tied_with)
-    where = "the only size" if insight.sizes == 1 else f"all {insight.sizes} sizes"
+    where = units.all_of(insight.sizes, "size")
+    if most and insight.unclear == insight.sizes:
+        return f"which of {', '.join(most)} or {last} is fastest is unclear at {where}"
     if most and insight.unclear:
-        unclear = "" if insight.sizes == 1 else f" at {insight.unclear}"
-        return f"{', '.join(most)} or {last} may be fastest at {where} (unclear{unclear})"
+        counts = f"unclear at {insight.unclear}, tied at {insight.sizes - insight.unclear}"
+        return f"{', '.join(most)} or {last} may be fastest at {where} ({counts})"
     return f"{units.enumerated((*most, last))} tie at {where}" if most else f"{last} may be fastest at {where}"
 
 
@@ -87,7 +91,7 @@ def _where(insight: Insight) -> str:
     axes = " = ".join(insight.axes)
     match insight.span:
         case "all":
-            return "at the only size" if insight.sizes == 1 else f"at all {insight.sizes} sizes"
+            return f"at {units.all_of(insight.sizes, 'size')}"
         case "some" | "none":
             return f"at {insight.wins} of {insight.sizes} sizes"
         case "between" if insight.first != insight.last:

@@ -63,12 +63,17 @@ def _more(label: str, summary: Summary | None, plan: Plan) -> str:
     if summary is None:
         return ""
     if label in ("Best overall", "Fastest"):
-        slower = summary.at_each_size.slower
-        faster = (
-            f"another variant is faster at {slower} of {summary.problems}" if slower and len(plan.problems) > 1 else ""
-        )
-        return "; ".join(filter(None, (faster, _unreliable(summary, plan))))
+        doubts = _doubts(summary) if len(plan.problems) > 1 else ()
+        return "; ".join(filter(None, (*doubts, _unreliable(summary, plan))))
     return _of_each_size(summary, plan) if label.startswith("Speed-up") else ""
+
+
+def _doubts(summary: Summary) -> tuple[str, str]:
+    """At how many sizes the best variant overall is slower than another one, and at how many that is unclear."""
+    each, unclear, sizes = summary.at_each_size, summary.wins_of_best.unclear, summary.problems
+    which = f" (unclear which one at {each.leader_unclear})" if each.leader_unclear else ""
+    faster = f"another variant is faster at {each.slower} of {sizes}{which}" if each.slower else ""
+    return faster, f"unclear against another variant at {unclear} of {sizes}" if unclear else ""
 
 
 def _ranking_labels(summary: Summary | None) -> dict[str, str]:

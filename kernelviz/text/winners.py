@@ -1,13 +1,14 @@
 """Text of winners: who is best overall, who wins the most sizes, and the fastest variant up to each size."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from kernelviz.core import Stage, units
 from kernelviz.metrics.rows import Row
 from kernelviz.metrics.summary import Summary
 from kernelviz.metrics.sweep import companion_axes, line_sizes, swept_axis, tied_axes
-from kernelviz.metrics.winner import Winner, never_winning
+from kernelviz.metrics.winner import Winner, mistakes
 from kernelviz.text.sizes import format_sizes
 from kernelviz.text.verdicts import describe_verdict_reason
 
@@ -17,6 +18,17 @@ Beside = tuple[tuple[str, int], ...]
 """The sizes on the axes other than the one along which a strip runs."""
 _MOST_NAMES = 2
 """Of more variants that are tied with the fastest, a sentence gives their number. The map's hover text names them all."""
+_MISTAKES: Mapping[frozenset[Stage], str] = {
+    frozenset({"wrong"}): "a wrong result",
+    frozenset({"impossible"}): "an impossible time",
+    frozenset({"wrong", "impossible"}): "a wrong result and an impossible time",
+}
+"""What excludes a variant, by the stages of its failures."""
+_DID: Mapping[frozenset[Stage], str] = {
+    frozenset({"wrong"}): "computed a wrong result",
+    frozenset({"impossible"}): "reported an impossible time",
+    frozenset({"wrong", "impossible"}): "computed a wrong result and reported an impossible time",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +126,27 @@ def describe_winners(
         said.setdefault(_describe_strip(regions(strip, best), axes, along, name, size, together), []).append(beside)
     lines = [_count_winners(winners, name)] if len(by_other_sizes) > 1 else []
     lines += [f"{_format_other_sizes(where, size)}{line}" for line, where in said.items()]
-    wrong = [name(v) for v in never_winning(table)]
-    return lines + ([f"Excluded because of a wrong or impossible result: {', '.join(wrong)}."] if wrong else [])
+    excluded = (
+        f"Excluded because of {_MISTAKES[stages]}: {', '.join(map(name, variants))}."
+        for stages, variants in by_mistake(mistakes(table)).items()
+    )
+    return [*lines, *excluded]
+
+
+def by_mistake(mistakes_of: Mapping[str, frozenset[Stage]]) -> dict[frozenset[Stage], tuple[str, ...]]:
+    """The variants with each kind of mistake, those with a wrong result first.
+
+    >>> wrong, impossible = frozenset({"wrong"}), frozenset({"impossible"})
+    >>> [variants for variants in by_mistake({"a": impossible, "b": wrong, "c": wrong}).values()]
+    [('b', 'c'), ('a',)]
+    """
+    groups = {stages: tuple(v for v, of in mistakes_of.items() if of == stages) for stages in _MISTAKES}
+    return {stages: variants for stages, variants in groups.items() if variants}
+
+
+def describe_mistake(stages: frozenset[Stage]) -> str:
+    """What a variant with these failures did."""
+    return _DID[stages]
 
 
 def _format_other_sizes(where: Sequence[Beside], size: Size) -> str:
@@ -144,7 +175,7 @@ def _describe_strip(
         count = len(parts[0].winners)
         if parts[0].variant is None:
             return "no correct time at any size."
-        return _sentence(parts[0], name, f" at all {count} sizes" if count > 1 else "") + "."
+        return _sentence(parts[0], name, f" at {units.all_of(count, 'size')}" if count > 1 else "") + "."
     said = []
     for number, region in enumerate(parts):
         problem = region.winners[-1].problem
@@ -224,7 +255,7 @@ def describe_most_wins(summary: Summary) -> str:
     most = summary.most_wins
     of = "1 size" if summary.problems == 1 else f"{summary.problems} sizes"
     if not most:
-        return f"at {of if summary.problems == 1 else f'all {of}'} it is unclear which variant is the fastest"
+        return f"at {units.all_of(summary.problems, 'size')} it is unclear which variant is the fastest"
     first = most[0]
     parts = [f"alone at {first.won} of {of}" if first.won else f"alone at none of {of}"]
     parts += [f"tied at {first.tied}"] if first.tied else []

@@ -13,8 +13,8 @@ from kernelviz.text.verdicts import describe_verdict_reason
 GAIN_SENTENCES = (
     Text("A gain above 1 is better than the baseline at the same point."),
     Text(
-        "It is the median of the ratios within rounds; where the ratio of the two medians differs, the quality of the row says "
-        "both."
+        "It is the median of the ratios within rounds; where the two medians have another ratio, that is given too (by the "
+        "medians)."
     ),
     Text("A verdict needs an interval that clears the noise floor, which is the baseline compared with itself."),
 )
@@ -42,13 +42,38 @@ def format_gain(gain: Gain | None) -> Text:
     if gain is None:
         return Text("–")
     low, high = gain.ratio.low, gain.ratio.high
-    if gain.ratio.estimate < _SMALL_FACTOR:
-        ends = "" if low is None or high is None else f" ({units.significant(low, 2)} to {units.significant(high, 2)})"
-        return Text(f"{units.significant(gain.ratio.estimate, 2)} ×{ends}")
+    middle = _factor(gain, gain.ratio.estimate)
+    ends = "" if low is None or high is None else f" ({_factor(gain, low)} to {_factor(gain, high)})"
+    return Text(f"{middle} ×{ends}")
+
+
+def _factor(gain: Gain, value: float) -> str:
+    """A factor with the digits of the gain."""
+    estimate, low, high = gain.ratio.estimate, gain.ratio.low, gain.ratio.high
+    if estimate < _SMALL_FACTOR:
+        return units.significant(value, 2)
     if low is None or high is None:
-        return Text(f"{units.factor(gain.ratio.estimate)} ×")
-    middle, first, last = units.factor_with_interval(gain.ratio.estimate, low, high)
-    return Text(f"{middle} × ({first} to {last})")
+        return units.factor(value)
+    return f"{value:,.{units.interval_decimals(estimate, low, high)}f}"
+
+
+def format_gain_beside_values(gain: Gain | None) -> Text:
+    """A gain in a table that also shows the two medians, with their ratio where that is another number.
+
+    >>> from kernelviz.metrics.statistics import Interval
+    >>> str(format_gain_beside_values(Gain(Interval(3.37, 2.7, 3.6), None, of_values=3.305, within_rounds=True)))
+    '3.4 × (2.7 to 3.6); by the medians 3.3 ×'
+    """
+    by_medians = format_gain_by_medians(gain)
+    return format_gain(gain) + ("" if by_medians is None else f"; by the medians {by_medians}")
+
+
+def format_gain_by_medians(gain: Gain | None) -> Text | None:
+    """The ratio of the two medians that are shown; None where it reads as the gain."""
+    if gain is None or gain.of_values is None or not gain.seen_apart:
+        return None
+    by_medians = _factor(gain, gain.of_values)
+    return None if by_medians == _factor(gain, gain.ratio.estimate) else Text(f"{by_medians} ×")
 
 
 def format_verdict(gain: Gain | None) -> Text:

@@ -240,65 +240,6 @@ def describe_progress(now: WorkloadProgress | None, run: WorkloadRun | None = No
     return Text(f"{STEPS[now.step]} {now.variant}".rstrip() + rounds + where)
 
 
-def describe_insight(run: WorkloadRun) -> Text:
-    """One sentence: which variant is best at the last point that has one, by how much, and whether that holds at all points."""
-    listed = rows(run)
-    usable = [row for row in listed if row.usable]
-    if not usable:
-        without = _without_value(listed)
-        return Text(f"No case has a value.{without}" if without else "No case has a result yet.")
-    sentence = f"{_best_sentence(run, listed, usable)}{_without_value(listed)}"
-    only = any(row.result is not None and row.result.mechanics_only for row in usable)
-    return Text(f"Mechanics only (on a processor): {sentence}" if only else str(sentence))
-
-
-def _without_value(listed: Sequence[WorkloadRow]) -> str:
-    """How many cases were tried and failed, and how many were not tried because the variant does not take such values."""
-    results = [row.result for row in listed if row.result is not None]
-    failed = sum(result.failed for result in results)
-    untried = sum(not (result.failure is None or result.failed or result.given_up) for result in results)
-    texts = (
-        f" {units.counted(failed, 'case')} failed." if failed else "",
-        f" Not supported: {units.counted(untried, 'case')}." if untried else "",
-    )
-    return "".join(texts)
-
-
-def _best_sentence(run: WorkloadRun, listed: Sequence[WorkloadRow], usable: Sequence[WorkloadRow]) -> Text:
-    figure, baseline = run.declared.headline, run.plan.baseline
-    best = [row for row in listed if row.best]
-    all_points = list(dict.fromkeys(row.case.point for row in usable))
-    if not best:
-        base = next((row for row in reversed(usable) if row.is_baseline), usable[-1])
-        compared = [row for row in usable if not row.is_baseline]
-        value = format_value(base.value(figure.name), figure.unit)
-        if not compared:
-            return Text(f"{base.case.variant}: {figure.title} {value}{_at(run, base, all_points)}.")
-        without = [row for row in compared if figure.name in row.gains and row.gains[figure.name].ratio.low is None]
-        if without:
-            row = max(without, key=lambda one: one.gains[figure.name].ratio.estimate)
-            return Text(
-                f"There are too few samples for a verdict on {figure.title}. {row.case.variant} has "
-                f"{format_estimate(row.value(figure.name), figure.unit)}, {format_gain(row.gains[figure.name])} as good as "
-                f"{baseline}{_at(run, row, all_points)}, without an interval."
-            )
-        return Text(
-            f"No variant is better than {baseline} in {figure.title} beyond the noise floor; {base.case.variant} has "
-            f"{value}{_at(run, base, all_points)}."
-        )
-    row = best[-1]
-    gain = row.gains[figure.name]
-    more = ""
-    if len(all_points) > 1:
-        same = sum(other.case.variant == row.case.variant for other in best)
-        more = f" It is the best variant at {same} of {len(all_points)} points."
-    value = format_value(row.value(figure.name), figure.unit)
-    return Text(
-        f"{row.case.variant} is best in {figure.title}{_at(run, row, all_points)}: {value}, better than {baseline} by "
-        f"{format_gain(gain)}.{more}"
-    )
-
-
 def describe_figure(run: WorkloadRun, figure: WorkloadFigure, point: str | None = None) -> Text:
     """One sentence about a figure that a chart draws, at a point or at the last one that has a value: which variant has the best
     value, and whether that clears the noise floor. Empty where nothing was compared, or neither direction is better."""
@@ -308,7 +249,7 @@ def describe_figure(run: WorkloadRun, figure: WorkloadFigure, point: str | None 
         return Text("")
     row = max(compared, key=lambda one: one.gains[figure.name].ratio.estimate)
     gain, base = row.gains[figure.name], run.plan.baseline
-    heading = f"{figure.title}{_at(run, row, list(dict.fromkeys(one.case.point for one in rows(run))))}: "
+    heading = f"{figure.title}{format_where(run, row.case.values)}: "
     value = f"{row.case.variant} has {format_value(row.value(figure.name), figure.unit)}"
     if gain.ratio.estimate <= 1:
         return Text(f"{heading}no variant has a better value than {base}.")
@@ -330,8 +271,20 @@ def _of_timeline(row: WorkloadRow) -> str:
     return "" if share is None else f" In the drawn step, {units.percent(share)} of the communication is hidden."
 
 
-def _at(run: WorkloadRun, row: WorkloadRow, all_points: Sequence[str]) -> str:
-    return f" at {format_point(run, row.case.values)}" if len(all_points) > 1 else ""
+def format_where(run: WorkloadRun, values: Mapping[str, AxisValue]) -> str:
+    """The place of a value in a sentence; empty in a run of a single point, but for what is planted there."""
+    planted = [axis.name for axis in run.declared.axes if axis.planted is True and values.get(axis.name)]
+    axes = varying_axes(run) or planted
+    return f" at {format_point(run, values, axes)}" if axes else ""
+
+
+def describe_neutral(figure: WorkloadFigure) -> Text:
+    """What a chart of a figure says about the order of its lines where neither direction is better; else empty."""
+    if figure.better != "neither":
+        return Text("")
+    return Text(
+        f"{figure.title} ranks no variants, because neither more nor less of it is better. {figure.help}".strip()
+    )
 
 
 def figure_heading(figure: WorkloadFigure) -> Text:

@@ -23,7 +23,7 @@ from kernelviz.formats import workload_document
 from kernelviz.hardware.cpu import cpu
 from kernelviz.metrics.workloads import rows
 from kernelviz.store import Store, StoreError
-from kernelviz.text.workloads import describe_insight
+from kernelviz.text.workload_insight import describe_insight
 
 PLUGIN = str(Path(__file__).parents[1] / "planted_workload.py")
 GPUS = (runs.H200, msgspec.structs.replace(runs.H200, id="cuda:1", uuid="GPU-0"))

@@ -94,7 +94,7 @@ def test_reasons_are_told_once_however_many_cases_have_them(capsys: pytest.Captu
 def test_who_leads_up_to_where_stands_under_the_conclusion(capsys: pytest.CaptureFixture[str]) -> None:
     lines = printed(capsys, samples.mixed())
     assert "By size: torch_compile is the fastest at all 6 sizes." in lines
-    assert "         Excluded because of a wrong or impossible result: triton_block_per_row." in lines
+    assert "         Excluded because of a wrong result: triton_block_per_row." in lines
     alone = printed(capsys, samples.run(shares={"torch_eager": 0.6}))
     assert not any(line.startswith("By size:") for line in alone)
 

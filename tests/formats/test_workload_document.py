@@ -21,7 +21,8 @@ from kernelviz.formats.workload_document import decode, digest, encode, sealed
 from kernelviz.metrics.workloads import points, rows
 from kernelviz.tables.column import View
 from kernelviz.tables.workloads import ladder_columns
-from kernelviz.text.workloads import describe_figure, describe_insight, format_point
+from kernelviz.text.workload_insight import describe_insight
+from kernelviz.text.workloads import describe_figure, describe_neutral, format_point
 
 PUBLISHED = Path(__file__).parents[2] / "docs" / "kernelviz-workload-1.schema.json"
 Change = Callable[[dict[str, Any]], object]
@@ -56,6 +57,7 @@ def test_the_direction_of_a_figure_is_that_of_this_version_and_the_document_keep
     assert figure is not None
     assert figure.better == "neither"
     assert str(describe_figure(run, figure)) == ""
+    assert str(describe_neutral(figure)).startswith("Bus bandwidth ranks no variants")
     assert sealed(data) == "unchanged"
     for same in (run, WorkloadReport.of(run)):
         assert digest(same) == json.loads(data)["digest"]
@@ -67,7 +69,10 @@ def test_explanations_are_those_of_this_version_and_the_document_keeps_its_own()
     folder = shipped_runs.folder() / "workloads"
     data = gzip.decompress((folder / "w-h200-gradient-sync.json.gz").read_bytes())
     run = decode(data)
-    assert "planted delay 2,000 µs" in str(describe_insight(run))
+    said = str(describe_insight(run))
+    assert said.startswith("bucket_200 is best in Step at planted delay 0 µs: 19.1 ms"), "not where a delay was planted"
+    assert "better than ddp by 1.12 ×" in said
+    assert said.endswith("1 point with a planted delay is not counted.")
     assert "planted delay 2,000 µs" in [str(format_point(run, values)) for values in points(run).values()]
     (delay,) = (column for column in ladder_columns(run, rows(run), View.WIDE) if column.name == "delay_us")
     assert {str(delay.value(row)) for row in rows(run)} == {"0 µs", "2,000 µs"}

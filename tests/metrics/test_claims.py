@@ -30,7 +30,9 @@ from kernelviz.core.result import Failure, PeakMemory, Result, Timing
 from kernelviz.metrics import claim_reasons as r
 from kernelviz.metrics.claims import Assessment, Evidence, Facts, Scale, assess
 from kernelviz.metrics.statistics import Interval
-from kernelviz.text.claim_reasons import describe_assessment
+from kernelviz.tables.claims import COLUMNS, record
+from kernelviz.text.claim_reasons import describe_assessment, describe_limits
+from kernelviz.text.claims import describe_conversion
 
 N = 1 << 20
 PROBLEM = Problem(op="add", sizes={"n": N}, dtype="fp32")
@@ -118,6 +120,42 @@ def test_a_number_of_another_card_is_converted_before_it_is_compared() -> None:
     one = assess(claim(TimeTest(case=OWN), 2e-3, "s"), facts(result("own", 1e-3), scale=scale))
     assert (one.verdict, one.expected) == ("holds", 1e-3)
     assert assess(claim(TimeTest(case=OWN), 2e-3, "s"), facts(result("own", 1e-3))).verdict == "does not hold"
+    cells = {column.name: column.single(one) for column in COLUMNS}
+    assert cells["published"] == "about 2.0 ms (1.00 ms on this card)"
+    assert "published on this card" in next(c.heading for c in COLUMNS if c.name == "ratio")
+    assert float(cells["ratio"]) == pytest.approx(1.0, rel=0.01)
+    assert str(describe_conversion(one)) == (
+        "1.00 ms: the published 2.0 ms times 0.5, the ratio of memory bandwidth in the data sheets of A and B"
+    )
+    assert record(one)["scale_factor"] == 0.5
+
+
+def test_a_number_that_cannot_be_converted_is_unknown_on_this_card() -> None:
+    scaled = claim(TimeTest(case=OWN), 2e-3, "s", scaled_by="bandwidth", published_on="A")
+    one = assess(scaled, replace(facts(result("own", 1e-3)), device="B"))
+    cells = {column.name: column.single(one) for column in COLUMNS}
+    assert cells["published"] == "about 2.0 ms (unknown on this card)"
+    assert cells["ratio"] == "–"
+    assert "data sheets of both cards" in str(describe_conversion(one))
+    assert (record(one)["expected"], record(one)["ratio"]) == (None, None)
+    same = assess(scaled, replace(facts(result("own", 1e-3)), device="A"))
+    assert not same.unconverted, "it was published on this card"
+
+
+@pytest.mark.parametrize(
+    ("own_s", "by_number", "text"),
+    [
+        (1e-3, "holds", "; the claim would hold by this number, but the result of own is wrong"),
+        (2e-3, "does not hold", "; the claim would not hold by this number, and the result of own is wrong"),
+    ],
+)
+def test_a_wrong_result_says_what_its_time_alone_would_give(own_s: float, by_number: str, text: str) -> None:
+    scale = Scale("bandwidth", "A", "B", 0.5)
+    one = assess(claim(TimeTest(case=OWN), 2e-3, "s"), facts(wrong("own", own_s), scale=scale))
+    assert (one.verdict, one.verdict_by_number) == ("wrong result", by_number)
+    assert "of 1.00 ms (the published 2.0 ms scaled to this card's memory bandwidth)" in said(one) or own_s == 2e-3
+    assert text in said(one)
+    assert str(describe_limits(one)).startswith("with a right result, the claim holds from 900 µs to 1.10 ms")
 
 
 @pytest.mark.parametrize("apart", [False, True])

@@ -12,7 +12,9 @@ import pytest
 import sample_fusions as plant
 import sample_runs as samples
 
-from kernelviz.core import Figure, Problem, Result, Roof, Run, Timing
+from kernelviz import bench as use_cases
+from kernelviz.bench.fusion import rows_of
+from kernelviz.core import Figure, Problem, Result, Roof, Run, Timing, units
 from kernelviz.metrics import fusion_prediction
 from kernelviz.metrics import fusion_reasons as why
 from kernelviz.metrics.fusion import FusionRow, lines_along, payoff
@@ -24,6 +26,10 @@ from kernelviz.metrics.fusion_prediction import (
     predict_by_costs,
     predict_by_unfused_time,
 )
+from kernelviz.tables.column import View
+from kernelviz.tables.fusion import fusion_columns
+from kernelviz.text.fusion import format_speed_up
+from kernelviz.text.fusion_markdown import format_row
 
 MOVED_S = 2 * 16384 * 8192 * 2 / plant.BANDWIDTH
 """One pass over the large matrix of `plant.LARGE`: it is read and written once."""
@@ -343,4 +349,26 @@ def test_a_speed_up_by_rounds_that_differs_from_the_times_is_marked() -> None:
     assert not row.by_other_rounds
     assert row.fused_figure is not None
     slower = msgspec.structs.replace(row.fused_figure, estimate=1.2 * row.fused_figure.estimate)
-    assert replace(row, fused_figure=slower).by_other_rounds
+    apart = replace(row, fused_figure=slower)
+    assert apart.by_other_rounds
+    assert apart.ratio_of_times == pytest.approx((row.ratio_of_times or 0.0) / 1.2)
+    said = f"; ratio of the two times: {units.factor(apart.ratio_of_times or 0.0)} ×"
+    cells = {c.heading: str(c.value(apart)) for c in fusion_columns([apart], View.WIDE)}
+    assert cells["Measured"] == f"{format_speed_up(apart.speed_up)}{said}"
+    assert any(cell.endswith(said) for cell in format_row(apart))
+    assert not any(said in cell for cell in format_row(row))
+    terminal = {c.heading: str(c.value(apart)) for c in fusion_columns([apart], View.TERMINAL)}
+    assert terminal["Measured"] == str(format_speed_up(apart.speed_up)), "the terminal shows no times"
+
+
+def test_no_recorded_speed_up_contradicts_the_two_times_of_its_row() -> None:
+    """The ratio of two times that is outside of the printed interval is in the row itself."""
+    rows = rows_of(use_cases.current(), "h200-fusion-pointwise_chain")
+    marked = [row.problem.sizes["m"] for row in rows if row.by_other_rounds and row.fastest]
+    assert marked == [8, 32, 128]
+    for row in rows:
+        assert row.speed_up is not None
+        assert row.speed_up.low is not None
+        assert row.speed_up.high is not None
+        inside = 0.995 * row.speed_up.low <= (row.ratio_of_times or 0.0) <= 1.005 * row.speed_up.high
+        assert inside or row.by_other_rounds

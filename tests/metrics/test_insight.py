@@ -13,7 +13,7 @@ from kernelviz.metrics.insight import Insight, insight
 from kernelviz.metrics.rows import rows
 from kernelviz.metrics.sketch import sketch
 from kernelviz.metrics.summary import summary
-from kernelviz.text.insight import describe_insight, describe_sketch
+from kernelviz.text.insight import describe_insight, describe_sketch, insight_sentence
 
 SIZES = [2**p for p in (22, 24, 26, 28, 30)]
 
@@ -51,7 +51,7 @@ def test_a_variant_that_wins_from_a_size_on_is_named_with_its_gain_over_torch_co
     assert (found.span, found.wins, found.sizes, found.undecided, found.rival) == ("from", 3, 5, 0, "torch_compile")
     # Torch compile itself is compared with the baseline.
     assert sentence(planted(small, small)).startswith(
-        "torch compile is fastest at all 2 sizes, on average 2.00× over torch eager"
+        "torch compile is fastest at both sizes, on average 2.00× over torch eager"
     )
 
 
@@ -66,7 +66,9 @@ def test_a_size_that_is_unclear_is_no_tie() -> None:
         "no clear winner at 4 of 5 sizes; a is fastest from n = 64 on except for 2 unclear sizes"
     )
     nowhere = Insight(variant=None, span="none", sizes=2, undecided=2, unclear=1, tied_with=("a", "b"), variants=2)
-    assert str(describe_insight(nowhere)) == "a or b may be fastest at all 2 sizes (unclear at 1)"
+    assert str(describe_insight(nowhere)) == "a or b may be fastest at both sizes (unclear at 1, tied at 1)"
+    unclear = replace(nowhere, unclear=2)
+    assert str(insight_sentence(unclear)) == "Which of a or b is fastest is unclear at both sizes."
 
 
 def test_ties_at_the_ends_do_not_count_as_wins_and_most_ties_are_said() -> None:
@@ -83,8 +85,8 @@ def test_ties_at_the_ends_do_not_count_as_wins_and_most_ties_are_said() -> None:
         "cuda vec16 is fastest at 3 of 5 sizes, there on average 4.00× over torch eager"
     )
     assert sentence(planted(tie, tie)) in (
-        "triton block and cuda vec16 tie at all 2 sizes",
-        "cuda vec16 and triton block tie at all 2 sizes",
+        "triton block and cuda vec16 tie at both sizes",
+        "cuda vec16 and triton block tie at both sizes",
     )
 
 
@@ -105,7 +107,7 @@ def test_as_many_wins_of_another_variant_and_another_best_overall_are_said() -> 
 
 def test_the_rival_is_the_faster_one_of_torch_compile_and_the_baseline() -> None:
     one = {"torch_eager": 0.4, "torch_compile": 0.2, "cuda_vec16": 0.8}
-    assert sentence(planted(one, one)) == "cuda vec16 is fastest at all 2 sizes, on average 2.00× over torch eager"
+    assert sentence(planted(one, one)) == "cuda vec16 is fastest at both sizes, on average 2.00× over torch eager"
     # Compared only where both have a time: torch.compile lacks the size at which eager is fast.
     failed = {"torch_eager": 0.4, "cuda_vec16": 0.8}
     other = {"torch_eager": 0.1, "torch_compile": 0.2, "cuda_vec16": 0.8}
@@ -117,7 +119,7 @@ def test_a_wrong_variant_is_never_the_fastest_nor_the_rival() -> None:
         {"torch_eager": 0.2, "torch_compile": None, "triton_block": 0.4},
         {"torch_eager": 0.2, "torch_compile": 0.9, "triton_block": 0.4},
     )
-    assert sentence(run) == "triton block is fastest at all 2 sizes, on average 2.00× over torch eager"
+    assert sentence(run) == "triton block is fastest at both sizes, on average 2.00× over torch eager"
     assert sentence(planted({"torch_eager": None})) == "no case has a correct time"
     assert sentence(planted({"torch_eager": 0.1})) == "torch eager is the only variant with a correct time"
 

@@ -139,6 +139,7 @@ def test_the_best_overall_and_the_variant_that_wins_most_sizes_are_two_answers()
     assert most == Wins("cuda_vec16", won=4, tied=3, unclear=3)
     best, wins, speed_up = tiles(found, run.plan)[:3]
     assert (best.value, best.basis) == ("triton block", "lowest geometric mean time, 11 sizes")
+    assert best.more == "another variant is faster at 4 of 11; unclear against another variant at 3 of 11"
     assert (wins.value, wins.basis) == ("cuda vec16", "alone at 4 of 11 sizes, tied at 3, unclear at 3")
     assert speed_up.basis.startswith("triton block: ")
     said = str(conclusion(found, run, ()))
@@ -163,6 +164,14 @@ def test_the_tiles_say_what_the_best_at_each_size_brings_and_which_time_is_unrel
     assert speed_up.whole_basis.startswith(
         "the baseline is the best overall; the best one of each size (2 variants): 1.1"
     )
+    assert found.at_each_size.leader_unclear == 0
+    doubled = [noisy(p, "cuda_vec16", share, 0.05) for p, share in zip(asked[:2], (0.6, 0.6), strict=True)]
+    doubled += [samples.failed(asked[2], "cuda_vec16", "compile")]
+    two = summary(rows(msgspec.structs.replace(run, results=(*made, *doubled)), ()))
+    assert two is not None
+    assert (two.at_each_size.slower, two.at_each_size.leader_unclear) == (2, 2)
+    more = tiles(two, run.plan)[0].more
+    assert more == "another variant is faster at 2 of 3 (unclear which one at 2)", "that one is faster is decided"
     shared = msgspec.structs.replace(made[0], conditions=msgspec.structs.replace(made[0].conditions, other_processes=2))
     doubted = summary(rows(msgspec.structs.replace(run, results=(shared, *made[1:])), ()))
     assert doubted is not None
@@ -177,7 +186,7 @@ def test_nobody_wins_where_every_size_is_unclear() -> None:
     assert found is not None
     assert found.most_wins == ()
     assert tiles(found, run.plan)[1].value == "undecided"
-    assert tiles(found, run.plan)[1].basis == "at all 2 sizes it is unclear which variant is the fastest"
+    assert tiles(found, run.plan)[1].basis == "at both sizes it is unclear which variant is the fastest"
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,8 @@ from kernelviz.metrics.rows import Row, rows
 from kernelviz.metrics.statistics import Floats
 from kernelviz.metrics.verdict_reasons import ByBaseline, NoSharedRounds
 from kernelviz.metrics.verdicts import noise_floor, verdict
-from kernelviz.metrics.winner import Winner, compared, winners
-from kernelviz.text.winners import describe_winners, regions, strips
+from kernelviz.metrics.winner import Winner, compared, mistakes, never_winning, winners
+from kernelviz.text.winners import by_mistake, describe_mistake, describe_winners, regions, strips
 
 Times = Mapping[str, float]
 
@@ -109,7 +109,27 @@ def test_a_wrong_variant_never_wins_not_even_where_it_is_right() -> None:
     wrong = samples.failed(run.results[1].problem, "triton_online", "wrong")
     run = msgspec.structs.replace(run, results=(run.results[0], wrong, *run.results[2:]))
     assert lead(run) == [("torch_eager",), ("torch_eager",)]
-    assert said(run)[-1] == "Excluded because of a wrong or impossible result: triton_online."
+    assert said(run)[-1] == "Excluded because of a wrong result: triton_online."
+
+
+def test_what_excludes_a_variant_is_said_by_what_it_did() -> None:
+    sizes = [{"n": 2**20}, {"n": 2**22}]
+    first, second = samples.problems("add", sizes, "fp32")
+    made = [samples.timed(p, "torch_eager", 0.5, again=True) for p in (first, second)]
+    made += [samples.failed(first, "a", "wrong"), samples.failed(second, "b", "impossible")]
+    made += [samples.failed(first, "c", "wrong"), samples.failed(second, "c", "impossible")]
+    run = samples.run(made, op="add", sizes=sizes, dtype="fp32", shares={})
+    assert said(run)[-3:] == [
+        "Excluded because of a wrong result: a.",
+        "Excluded because of an impossible time: b.",
+        "Excluded because of a wrong result and an impossible time: c.",
+    ]
+    assert set(never_winning(table(run))) == {"a", "b", "c"}
+    assert [describe_mistake(stages) for stages in by_mistake(mistakes(table(run)))] == [
+        "computed a wrong result",
+        "reported an impossible time",
+        "computed a wrong result and reported an impossible time",
+    ]
 
 
 def test_a_case_that_does_not_fit_costs_no_other_size() -> None:
@@ -195,11 +215,11 @@ def test_shared_rounds_overrule_the_order_of_estimates() -> None:
 def test_the_sentence_says_who_leads_up_to_where() -> None:
     run = sweep("triton_online", "triton_online", "triton_persistent", "triton_persistent|triton_online")
     assert said(run) == ["triton_online is the fastest up to n = 256, then triton_persistent (tied at 1 of 2 sizes)."]
-    assert said(sweep("triton_online", "triton_online")) == ["triton_online is the fastest at all 2 sizes."]
+    assert said(sweep("triton_online", "triton_online")) == ["triton_online is the fastest at both sizes."]
     (both,) = said(sweep("triton_online|triton_persistent", "triton_online|triton_persistent"))
     assert both in (
-        "triton_online and triton_persistent are the fastest at all 2 sizes (tied).",
-        "triton_persistent and triton_online are the fastest at all 2 sizes (tied).",
+        "triton_online and triton_persistent are the fastest at both sizes (tied).",
+        "triton_persistent and triton_online are the fastest at both sizes (tied).",
     )
     several = said(
         sweep("triton_online|triton_persistent", "triton_online|triton_persistent|torch_eager", "triton_block_per_row")
@@ -216,7 +236,7 @@ def test_an_unclear_size_is_not_a_tie() -> None:
     assert said(run)[0].endswith("(unclear which).")
     half = {"torch_eager": 4e-5, "triton_online": 1e-5, "triton_persistent": 4e-5}
     assert said(run_of({(16, 128): times, (16, 256): half}, noise=0.15)) == [
-        "triton_online may be the fastest at all 2 sizes (unclear at 1 of 2 sizes)."
+        "triton_online may be the fastest at both sizes (unclear at 1 of 2 sizes)."
     ]
     other = {"torch_eager": 4e-5, "triton_online": 1.02e-5, "triton_persistent": 1e-5}
     first = said(run_of({(16, 128): half, (16, 256): half, (16, 512): other}, noise=0.15))
@@ -259,7 +279,7 @@ def test_two_axes_have_a_strip_for_each_size_of_the_other_and_alike_ones_share_a
     assert said(run, "n") == [
         "Of 6 sizes: triton_online is fastest at 4, torch_eager is fastest at 2.",
         "m = 16, 64: triton_online is the fastest up to n = 128, then torch_eager.",
-        "m = 256: triton_online is the fastest at all 2 sizes.",
+        "m = 256: triton_online is the fastest at both sizes.",
     ]
     assert list(strips(winners(table(run)), "m")) == [(("n", 128),), (("n", 256),)]
 

@@ -9,7 +9,7 @@ from planted_workload import PLANTED
 
 from kernelviz.core import Conditions
 from kernelviz.core.workload import Counted, Measured, WorkloadRun
-from kernelviz.formats import workload_exports
+from kernelviz.formats import shipped_workloads, workload_exports
 from kernelviz.metrics.statistics import median_interval
 from kernelviz.metrics.workload_quality import GainApart, NoiseFloor, workload_quality
 from kernelviz.metrics.workloads import WorkloadRow, rows
@@ -39,6 +39,22 @@ def with_samples(run: WorkloadRun, variant: str, samples: list[float], again: li
 
 def row_of(run: WorkloadRun, variant: str) -> WorkloadRow:
     return next(row for row in rows(run) if row.case.variant == variant)
+
+
+def test_a_cell_gives_the_ratio_of_the_medians_where_that_is_another_number() -> None:
+    """Inside of the interval it is no objection to the quality, but a reader who divides the two values sees it."""
+    run = shipped_workloads.load("w-h200-data-loading")
+    for row in rows(run):
+        values = {c.name or c.heading: str(c.value(row)) for c in ladder_columns(run, [row], View.WIDE)}
+        if row.case.variant == "workers_8":
+            assert values["gain"] == "3.4 × (2.7 to 3.6); by the medians 3.3 ×"
+            assert values["Quality"] == "✓ good"
+        if row.case.variant == "workers_2":
+            assert values["gain"] == "1.4 × (1.3 to 1.5)"
+    for to in ("md", "html"):
+        text = workload_exports.encode(run, to).decode()
+        assert "by the medians 0.83 ×" in text
+        assert str(GAIN_MEANING) in text
 
 
 @pytest.mark.parametrize("together", [True, False])

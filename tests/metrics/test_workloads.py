@@ -8,17 +8,18 @@ import msgspec
 import pytest
 import sample_runs as runs
 import sample_workloads as samples
+from planted_workload import PLANTED
 
-from kernelviz.core.workload import Counted, Measured, WorkloadFigure
+from kernelviz.core.workload import Counted, Measured, WorkloadCase, WorkloadFigure
 from kernelviz.formats import shipped_workloads
 from kernelviz.metrics.workloads import WorkloadRow, compare, gain, rows
 from kernelviz.tables.column import View
 from kernelviz.tables.workloads import pair_columns
+from kernelviz.text.workload_insight import describe_insight
 from kernelviz.text.workloads import (
     describe_comparison,
     describe_devices,
     describe_figure,
-    describe_insight,
     describe_timeline,
 )
 
@@ -169,3 +170,44 @@ def test_an_unclear_gain_never_contradicts_the_values_that_are_shown() -> None:
     assert one.verdict is not None
     assert one.verdict.kind == "unclear"
     assert one.ratio.estimate == pytest.approx(1.5)
+
+
+def test_the_sentence_is_about_the_variant_that_is_best_at_most_points() -> None:
+    said = str(describe_insight(shipped_workloads.load("w-h200-all-reduce")))
+    assert said.startswith(
+        "No variant is better than fp32 in Time beyond the noise floor at 8 of 11 points; bf16 is best at 2, powersgd_r1 at 1. "
+        "powersgd_r1 has 2.458 ms (2.455 ms to 2.460 ms) at gradient 1 GiB, better than fp32 by 1.35 ×"
+    )
+    run = samples.run(works=(1, 2, 3), times_s={"slow": 2e-3, "fast": 1e-3, "other": 1.5e-3})
+    last = run.plan.cases[-1].point
+    swapped = tuple(
+        msgspec.structs.replace(r, case=msgspec.structs.replace(r.case, variant={"fast": "other", "other": "fast"}[v]))
+        if (v := r.case.variant) != "slow" and r.case.point == last
+        else r
+        for r in run.results
+    )
+    said = str(describe_insight(msgspec.structs.replace(run, results=swapped)))
+    assert said.startswith("fast is best in Step at work 2: "), (
+        "at the last point where it is best, and not at the last one"
+    )
+    assert said.endswith("It is the best variant at 2 of 3 points.")
+
+
+@pytest.mark.parametrize(
+    ("works", "where", "end"), [((0, 2), "work 0", "1 point with a work is not counted."), ((2,), "work 2", "")]
+)
+def test_a_planted_condition_is_not_the_headline_unless_nothing_else_was_measured(
+    works: tuple[int, ...], where: str, end: str
+) -> None:
+    axes = tuple(msgspec.structs.replace(a, planted=True) if a.name == "work" else a for a in PLANTED.axes)
+    run = samples.run(works=tuple(w or 1 for w in works), workload=msgspec.structs.replace(PLANTED, axes=axes))
+
+    def moved(case: WorkloadCase) -> WorkloadCase:
+        return msgspec.structs.replace(case, values={**case.values, "work": 0 if case.values["work"] == 1 else 2})
+
+    cases = tuple(moved(case) for case in run.plan.cases)
+    results = tuple(msgspec.structs.replace(r, case=moved(r.case)) for r in run.results)
+    run = msgspec.structs.replace(run, plan=msgspec.structs.replace(run.plan, cases=cases), results=results)
+    said = str(describe_insight(run))
+    assert said.startswith(f"fast is best in Step at {where}: ")
+    assert said.endswith(end)

@@ -177,7 +177,8 @@ def test_wrong_and_failed_cases_are_marked_and_their_words_are_not_markup(page: 
     assert test.metric[0].value == "torch compile"
     words = _words(test)
     assert "triton block per row" in words
-    assert "computed a wrong result or reported an impossible time" in words
+    assert "computed a wrong result. It is marked below and excluded" in words
+    assert "impossible time" not in words, "this one was not reported"
     assert "<b>too much" not in words
     table = test.dataframe[0].value
     wrong = table[table["Variant"] == "triton block per row"]

@@ -123,7 +123,7 @@ def test_winner_over_two_axes_has_a_line_for_each_row_and_follows_the_axis(page:
     test = page(
         samples.run(sizes=grid, shares={"torch_eager": 0.5, "triton_persistent": 0.9}), show="winner", against="n"
     )
-    assert "m = 4,096: triton persistent is the fastest at all 2 sizes." in words(test) or "m = 16, 4,096: " in words(
+    assert "m = 4,096: triton persistent is the fastest at both sizes." in words(test) or "m = 16, 4,096: " in words(
         test
     )
     test.selectbox(key="against").set_value("m").run()

@@ -210,3 +210,9 @@ def test_without_any_workload_the_page_says_what_to_do(bench: Bench, monkeypatch
     assert "No workload is installed" in said(opened())
     bench.workloads.add(samples.run())
     assert "not installed here" in said(opened(of_run="w-sample"))
+
+
+def test_the_bars_are_those_of_the_point_that_the_sentence_names(bench: Bench) -> None:
+    test = opened(workload="gradient_sync", of_run="w-h200-gradient-sync")
+    assert "at planted delay 0 µs" in said(test)
+    assert test.selectbox(key="at").value == "gradient_sync blocks=32 width=1024 batch=4096 delay_us=0"

@@ -11,7 +11,7 @@ import sample_workloads as samples
 from kernelviz.core import UnknownRun
 from kernelviz.core.reasons import StoredResultDamaged
 from kernelviz.store import Store, StoreError
-from kernelviz.text.workloads import describe_insight
+from kernelviz.text.workload_insight import describe_insight
 
 
 def test_a_damaged_result_costs_its_case_and_is_no_refusal(tmp_path: Path) -> None:

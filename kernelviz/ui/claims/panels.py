@@ -17,6 +17,7 @@ from kernelviz.text.claims import (
     RULE,
     VERDICTS,
     command_of,
+    describe_conversion,
     describe_qualities,
     describe_test,
     format_claimed,
@@ -66,6 +67,8 @@ def one_claim(bench: Bench, of_device: ClaimsOnDevice, one: Assessment) -> None:
             st.markdown(plain(f"{limits[:1].upper()}{limits[1:]}."))
         published_on = f" on {claim.published_on}" if claim.published_on else ""
         facts = [f"Published: {plain(f'{format_claimed(claim)}{published_on}')}"]
+        if conversion := str(describe_conversion(one)):
+            facts.append(f"Published number on this card: {plain(conversion)}")
         if one.measured is not None:
             facts.append(f"Result: {plain(format_measured(one))} ({plain(format_interval(one))})")
         facts += [f"Measurement quality of {plain(text)}" for text in describe_qualities(one)]

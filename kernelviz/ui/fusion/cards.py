@@ -11,7 +11,14 @@ from kernelviz.core import Device
 from kernelviz.core.fusion import FusionFamily
 from kernelviz.metrics.fusion import FusionRow
 from kernelviz.text import format_sizes, format_variant
-from kernelviz.text.fusion import FAMILIES, PREDICTIONS, format_prediction_with_error, format_speed_up, format_steps
+from kernelviz.text.fusion import (
+    FAMILIES,
+    PREDICTIONS,
+    format_prediction_with_error,
+    format_ratio_of_times,
+    format_speed_up,
+    format_steps,
+)
 from kernelviz.text.times import format_time
 from kernelviz.ui.fusion import choice, measuring
 from kernelviz.ui.shared.text import plain
@@ -65,6 +72,7 @@ def _card(bench: Bench, family: FusionFamily, chosen: choice.Selection, device: 
 def _table(row: FusionRow) -> str:
     """Not fused, fused, measured and both predictions."""
     fused = f"{plain(format_variant(row.fused.variant))}" if row.fused is not None else "none is correct"
+    of_times = format_ratio_of_times(row)
     fused_time = _unbroken(format_time(row.fused_figure)) if row.fused_figure is not None else "–"
     lines = [
         "| | Time or speed-up |",
@@ -72,6 +80,7 @@ def _table(row: FusionRow) -> str:
         f"| Not fused: {plain(format_variant(row.unfused.variant))} | {_unbroken(format_time(row.unfused_figure))} |",
         f"| Fused: {fused} | {fused_time} |",
         f"| **Speed-up, measured** | **{_unbroken(format_speed_up(row.speed_up))}** |",
+        *([] if of_times is None else [f"| Ratio of the two times | {_unbroken(of_times)} |"]),
         f"| {PREDICTIONS['B']} | {_unbroken(format_prediction_with_error(row.predicted_b, row.error_b))} |",
         f"| {PREDICTIONS['A']} | {_unbroken(format_prediction_with_error(row.predicted_a, row.error_a))} |",
     ]

@@ -9,7 +9,10 @@ from kernelviz.bench import Bench
 from kernelviz.bench.gallery import Card, Family, GalleryOp
 from kernelviz.core import units
 from kernelviz.core.problem import Direction
+from kernelviz.formats.recordings import Recording
+from kernelviz.ops import Variant
 from kernelviz.plots.sketch_image import thumbnail
+from kernelviz.text import format_variant
 from kernelviz.text.insight import describe_sketch, insight_sentence
 from kernelviz.ui.bench.form import default_form
 from kernelviz.ui.gallery import choice, links
@@ -50,17 +53,29 @@ def _card(bench: Bench, card: Card) -> None:
         st.markdown(plain(insight_sentence(recording.insight)))
         every = [v for v in card.op.op.variants if not backward or "backward" in v.directions]
         missing = len(every) - recording.variants
+        variants = units.counted(recording.variants, "variant")
         facts = (
             recording.dtype,
             units.counted(recording.sizes, "size"),
-            f"{recording.variants} of {len(every)} variants" if missing > 0 else f"{recording.variants} variants",
+            f"{variants} ({missing} more of the op not in this run)" if missing > 0 else variants,
             f"recorded {run.created_at[:10]}",
         )
-        st.caption(plain(" · ".join(facts)))
+        st.caption(plain(" · ".join(facts)), help=_not_in_run(every, recording) if missing > 0 else None)
         if card.other_runs:
             with st.container(key=f"others_{run.id}"):
                 st.html(links.other_runs(card))
         _measure_here(bench, card.op, key=f"measure_again_{run.id}", direction=recording.direction)
+
+
+def _not_in_run(every: Sequence[Variant], recording: Recording) -> str:
+    """Which variants of the op a run does not have, in Markdown. Their names are known where the chart has all of the run's."""
+    reason = (
+        "They were added after it was recorded, do not solve its sizes, or are measured only where a plan names them."
+    )
+    if len(recording.sketch.variants) != recording.variants:
+        return reason
+    names = ", ".join(format_variant(v.name) for v in every if v.name not in recording.sketch.variants)
+    return plain(f"Not in this run: {names}. {reason}")
 
 
 def lists(families: Sequence[Family]) -> None:

@@ -1,5 +1,6 @@
 """The boxes of the page Workloads: the workload, the run, the view, the point and the variant; the address repeats them."""
 
+from collections.abc import Sequence
 from typing import Literal
 
 import streamlit as st
@@ -9,6 +10,7 @@ from kernelviz.bench.workload_history import WorkloadSummary
 from kernelviz.core import UnknownRun
 from kernelviz.core.workload import Workload, WorkloadRun
 from kernelviz.core.workload_errors import UnknownWorkloadRun
+from kernelviz.metrics.workload_headline import headline_of
 from kernelviz.metrics.workloads import points, rows
 from kernelviz.text.workloads import format_point
 from kernelviz.ui.shared import missing_run, view_filters
@@ -149,9 +151,18 @@ def point(run: WorkloadRun) -> str | None:
     if len(keys) < 2:
         return keys[0] if keys else None
     return view_filters.choose(
-        st.selectbox, "At", keys, keys[-1], key="at", width=320,
+        st.selectbox, "At", keys, _default_point(run, keys), key="at", width=320,
         format_func=lambda key: str(format_point(run, by_key[key])),
     )  # fmt: skip
+
+
+def _default_point(run: WorkloadRun, keys: Sequence[str]) -> str:
+    """The point of the sentence above the chart; the last one where no variant is better than the baseline."""
+    usable = [row for row in rows(run) if row.usable]
+    if not usable:
+        return keys[-1]
+    of_run = headline_of(run, usable)
+    return of_run.points[-1] if of_run.best is None else of_run.best.case.point
 
 
 def figure(run: WorkloadRun) -> str:

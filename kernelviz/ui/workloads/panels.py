@@ -15,6 +15,7 @@ from kernelviz.tables.column import View
 from kernelviz.tables.workloads import ladder_columns
 from kernelviz.text import Text
 from kernelviz.text.workload_gains import GAIN_MEANING
+from kernelviz.text.workload_insight import describe_insight
 from kernelviz.text.workload_quality import count_caveats
 from kernelviz.text.workloads import (
     MECHANICS_ONLY,
@@ -25,7 +26,7 @@ from kernelviz.text.workloads import (
     describe_devices,
     describe_failed,
     describe_figure,
-    describe_insight,
+    describe_neutral,
     describe_timeline,
 )
 from kernelviz.ui.server.assets import base_path
@@ -107,6 +108,7 @@ def _chart(run: WorkloadRun) -> None:
     ]
     picture = charts.picture(run.title or declared.title, run.devices[0].name, run.created_at)
     about: Text | str = ""
+    neutral: Text | str = ""
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="workload_chart_choice"):
         at = choice.point(run) if kind in ("bars", "memory", "lanes") else None
         visible = rows(run, point=at) if at is not None else rows(run)
@@ -115,6 +117,7 @@ def _chart(run: WorkloadRun) -> None:
             figure = plots.value_by_variant(run, at, name)
             chosen = declared.figure_named(name)
             about = "" if chosen is None or chosen.headline else describe_figure(run, chosen, at)
+            neutral = "" if chosen is None else describe_neutral(chosen)
         elif kind == "lanes":
             variant = choice.timeline_variant(run, at)
             figure = plots.chart_of(run, point=at, variant=variant)
@@ -126,8 +129,11 @@ def _chart(run: WorkloadRun) -> None:
             figure = plots.chart_of(run, figure=name)
             chosen = declared.figure_named(name)
             about = "" if chosen is None or chosen.headline else describe_figure(run, chosen)
+            neutral = "" if chosen is None else describe_neutral(chosen)
     if str(about):
         st.markdown(plain(about))
+    if str(neutral):
+        st.caption(plain(neutral))
     alt = "; ".join(str(describe_counted(row, declared.figures)) for row in visible)
     charts.draw(figure, key=f"workload_{kind}", alt=f"{alt}. The table below has all values.", picture=picture)
     if kind == "lanes":  # the exposed time is a figure, so its bars stand below the timeline

@@ -39,6 +39,7 @@ WORKLOADS = (
                 help="By how much each exchange of a bucket of gradients is delayed on purpose before it starts, as on a slower "
                 "network; 0: no delay. The backward pass is not delayed, and a single exchange of all gradients is delayed once.",
                 unit="µs",
+                planted=True,
                 minimum=0,
                 maximum=1_000_000,
             ),
