@@ -10,10 +10,12 @@ from kernelviz.core.machine_code import KernelFacts, Occupancy, Technique, WarpR
 from kernelviz.core.problem import Struct
 from kernelviz.core.result import Result
 
-NoFactsReason = Literal["library", "not_captured", "no_machine_code", "not_here", "no_tool", "too_large", "unreadable"]
+NoFactsReason = Literal[
+    "library", "not_captured", "no_machine_code", "no_cubin", "not_here", "no_tool", "too_large", "unreadable"
+]
 """Why a case has no facts, or not those of all its kernels: its kernels are part of a library; no code was captured when it was
-measured; a C++ compiler made it for a CPU; the cubin is not on this machine; nvdisasm is not installed; the cubin is larger than
-what is analysed; or nvdisasm cannot read it."""
+measured; it was compiled for a CPU; only source was captured of a case of a GPU, as where torch.compile calls a library; the
+cubin is not on this machine; nvdisasm is not installed; the cubin is larger than what is analysed; or nvdisasm cannot read it."""
 ProofStatus = Literal["proven", "missing", "undeclared"]
 """Of a technique: declared by the variant and in the machine code; declared, but not there; there, but not declared."""
 
