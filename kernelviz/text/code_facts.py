@@ -14,11 +14,13 @@ from kernelviz.text.machine_code import (
 from kernelviz.text.results import format_variant
 from kernelviz.text.text import Text, join, sentence_case
 
-PROOF_SIGNS: dict[ProofStatus, str] = {"proven": "✓", "missing": "✕", "undeclared": "·"}
+PROOF_SIGNS: dict[ProofStatus, str] = {"proven": "✓", "missing": "✕", "undeclared": "·", "observed": "·"}
 PROOF_MEANINGS: dict[ProofStatus, str] = {
     "proven": "the variant declares it, and the machine code of this case has it",
     "missing": "the variant declares it, but the machine code of this case does not have it",
     "undeclared": "found in the machine code of this case, but not in the variant's list of techniques",
+    "observed": "found in the machine code of this case; what the variant declared then is not known, because its code is "
+    "another one today, or it is not in the catalogue",
 }
 _REASONS: dict[NoFactsReason, str] = {
     "library": "the kernels come compiled with the library, and kernelviz captures only what is compiled for a case",
@@ -47,9 +49,11 @@ def format_proof(proof: Proof) -> str:
     >>> format_proof(Proof(technique="vec16", status="proven")), format_proof(Proof(technique="tma", status="missing"))
     ('✓ 16-byte accesses', '✕ TMA')
     >>> format_proof(Proof(technique="tma", status="undeclared"))
-    '· TMA (found, but not in the list of the variant)'
+    '· TMA (found, not listed)'
+    >>> format_proof(Proof(technique="tma", status="observed"))
+    '· TMA'
     """
-    undeclared = " (found, but not in the list of the variant)" if proof.status == "undeclared" else ""
+    undeclared = " (found, not listed)" if proof.status == "undeclared" else ""
     return f"{PROOF_SIGNS[proof.status]} {TECHNIQUE_NAMES[proof.technique]}{undeclared}"
 
 
