@@ -198,7 +198,7 @@ def _case_facts(
     declared: dict[tuple[str, str, str], frozenset[Technique] | None],
 ) -> CaseFacts:
     kernels: list[KernelOfCase] = []
-    reason, message = _why_no_cubin(result), ""
+    reason, message = _why_no_cubin(result, device), ""
     for code in result.code or ():
         for artifact in code.artifacts:
             if artifact.kind != "cubin":
@@ -222,13 +222,13 @@ def _case_facts(
     )
 
 
-def _why_no_cubin(result: Result) -> NoFactsReason | None:
+def _why_no_cubin(result: Result, device: Device) -> NoFactsReason | None:
     """Why a result names no cubin; None if it names one."""
     codes = result.code or ()
     if any(a.kind == "cubin" for code in codes for a in code.artifacts):
         return None
     if codes:
-        return "no_machine_code"
+        return "no_machine_code" if device.kind == "cpu" else "no_cubin"
     return "library" if result.backend in ("torch", "library") else "not_captured"
 
 

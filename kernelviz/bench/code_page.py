@@ -94,7 +94,7 @@ def _difference(a: CodeSide, b: CodeSide, both: tuple[CaseFacts, CaseFacts]) -> 
     if measured is not None:
         yield f"B against A: {describe_pair(measured.pair)}. {describe_verdict_of(measured.pair)} {describe_cause(changes)}"
     if changes.changes:
-        yield f"What changed: {describe_changes(changes)}."
+        yield f"What changed from A to B: {describe_changes(changes)}."
 
 
 def _views_of_one(code: KernelCode) -> Iterator[tuple[str, str]]:

@@ -117,7 +117,7 @@ def print_comparison(
         console.print_json(comparison.record(compared) | more)
     else:
         console.show(_report(compared))
-        reasons = (*_describe_reasons(slow, compared, "Slower after optimising. "), *_describe_reasons(fast, compared))
+        reasons = (*_describe_reasons(slow, compared), *_describe_reasons(fast, compared))
         for line in (*reasons, *_describe_codes(code, changes, compared)):
             console.echo(line)
         if failing:
@@ -199,13 +199,13 @@ def _change_records(compared: Comparison, changes: Sequence[CodeChanges]) -> lis
     ]
 
 
-def _describe_reasons(explained: Sequence[Slowdown], compared: Comparison, heading: str = "") -> Iterator[str]:
+def _describe_reasons(explained: Sequence[Slowdown], compared: Comparison) -> Iterator[str]:
     """Lines about the likeliest reasons of the cases of which B is slower, or of those of which it is faster, the largest
     difference first."""
     if not explained:
         return
     axes = varying_axes([pair.problem for pair in compared.pairs])
-    yield f"{heading}{describe_topics_of(explained)}"
+    yield str(describe_topics_of(explained))
     for one in explained[:MOST_EXPLAINED]:
         yield f"  {format_case(one.pair, axes, by_problem=compared.by_problem)}: {describe_slowdown(one)}"
     if len(explained) > MOST_EXPLAINED:

@@ -10,12 +10,15 @@ from kernelviz.core.machine_code import KernelFacts, Occupancy, Technique, WarpR
 from kernelviz.core.problem import Struct
 from kernelviz.core.result import Result
 
-NoFactsReason = Literal["library", "not_captured", "no_machine_code", "not_here", "no_tool", "too_large", "unreadable"]
+NoFactsReason = Literal[
+    "library", "not_captured", "no_machine_code", "no_cubin", "not_here", "no_tool", "too_large", "unreadable"
+]
 """Why a case has no facts, or not those of all its kernels: its kernels are part of a library; no code was captured when it was
-measured; a C++ compiler made it for a CPU; the cubin is not on this machine; nvdisasm is not installed; the cubin is larger than
-what is analysed; or nvdisasm cannot read it."""
-ProofStatus = Literal["proven", "missing", "undeclared"]
-"""Of a technique: declared by the variant and in the machine code; declared, but not there; there, but not declared."""
+measured; it was compiled for a CPU; only source was captured of a case of a GPU, as where torch.compile calls a library; the
+cubin is not on this machine; nvdisasm is not installed; the cubin is larger than what is analysed; or nvdisasm cannot read it."""
+ProofStatus = Literal["proven", "missing", "undeclared", "observed"]
+"""Of a technique: declared by the variant and in the machine code; declared, but not there; there, but not declared; there, and
+it is not known what the variant declared, because its code is another one today."""
 
 
 class CubinFacts(Struct, frozen=True, kw_only=True):
@@ -77,7 +80,7 @@ class CaseFacts(Struct, frozen=True, kw_only=True):
         by_status: dict[ProofStatus, frozenset[Technique]] = {
             "proven": declared & self.observed,
             "missing": absent,
-            "undeclared": self.observed - declared,
+            "undeclared" if self.declared is not None else "observed": self.observed - declared,
         }
         return tuple(
             Proof(technique=technique, status=status)

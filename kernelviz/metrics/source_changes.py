@@ -170,6 +170,17 @@ def value_changes(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[
     return tuple(ValueChange(n, before.get(n), after.get(n)) for n in names if before.get(n) != after.get(n))
 
 
+def compiled_values(configuration: Mapping[str, int], macros: Mapping[str, str]) -> dict[str, str]:
+    """The macros that have the name of a parameter, in capitals, and another value: a parameter of 0 can mean that the sizes
+    choose its value, or that another idea takes its place.
+
+    >>> compiled_values({"columns": 0, "stages": 4, "group": 0}, {"COLUMNS": "256", "STAGES": "4", "GROUP": "1"})
+    {'COLUMNS': '256', 'GROUP': '1'}
+    """
+    named = {name.upper(): str(value) for name, value in configuration.items()}
+    return {name: macros[name] for name, value in named.items() if name in macros and macros[name] != value}
+
+
 def macro_lines(files: Sequence[SourceFile], names: Sequence[str]) -> tuple[MacroLine, ...]:
     """The lines of these files that have one of these names as a word, those of headers last.
 

@@ -18,14 +18,15 @@ from kernelviz.plots.variant_styles import BAD, GOOD, NEUTRAL
 from kernelviz.text import (
     describe_pair,
     describe_verdict_reason,
-    format_case,
     format_problem,
+    format_sizes,
     format_time,
     format_variant,
 )
 from kernelviz.text.comparison import KIND_NAMES, SIGNS, describe_verdict_of, format_factor, sign_of
 
-ROW_PX, FRAME_PX = 22, 112
+ROW_PX, TWO_LINES_PX, FRAME_PX = 22, 34, 112
+"""Of a row whose label has one line (sizes) or two (variant and sizes): in one line, both leave a phone no space for bars."""
 _SECOND_LINE_PX = 16
 """The second line of the labels of ticks, below which the title of the axis begins."""
 SAMPLES_PX = 360
@@ -40,7 +41,8 @@ _LOOKS: dict[PairKind, Props] = {
 _BAND = "rgba(124,135,132,0.22)"
 _STEPS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20)
 """Possible distances between ticks, in percent."""
-_MOST_TICKS = 6
+_MOST_TICKS = 4
+"""Each row has its exact factor in its label, and on a phone more ticks overlap."""
 _LEAST_REACH = 1.006
 """The range is at least this ratio, so that differences below the smallest noise floor do not fill the frame."""
 
@@ -61,7 +63,8 @@ def ratio_by_case(comparison: Comparison, *, most: int | None = None) -> go.Figu
         )
     axes = varying_axes([p.problem for p in comparison.pairs])
     names = dict(zip((p.key for p in visible), _labels(visible, axes, comparison), strict=True))
-    draft = Draft(FRAME_PX + ROW_PX * len(visible), x_title="B is faster ←  → B is slower")
+    row_px = ROW_PX if comparison.by_problem or not axes else TWO_LINES_PX
+    draft = Draft(FRAME_PX + row_px * len(visible), x_title="← B faster · B slower →")
     groups = {verdict: [p for p in visible if p.kind == verdict] for verdict in PAIR_KINDS}
     bars = (_bars(verdict, group, names, comparison) for verdict, group in groups.items() if group)
     draft.traces = [_bands(visible, names), *bars]
@@ -109,7 +112,9 @@ def _labels(visible: Sequence[Pair], axes: Sequence[str], comparison: Comparison
     seen: Counter[str] = Counter()
     for pair in visible:
         change = "" if pair.ratio is None else f" {format_factor(pair.ratio)}"
-        name = f"{escape(str(format_case(pair, axes, by_problem=comparison.by_problem)))} {sign_of(pair)}{change}"
+        lines = ["" if comparison.by_problem else format_variant(pair.before.variant), format_sizes(pair.problem, axes)]
+        case = "<br>".join(escape(str(line)) for line in lines if str(line)) or escape(pair.problem.op)
+        name = f"{case} {sign_of(pair)}{change}"
         yield name + " " * seen[name]
         seen[name] += 1
 
@@ -181,7 +186,7 @@ def ratio_ticks(low: float, high: float) -> tuple[list[float], list[str]]:
     """Ticks between two ratios: equal steps of the factor if the range is small, else powers of two. 1 is always a tick.
 
     >>> ratio_ticks(0.98, 1.021)
-    ([0.980392, 0.990099, 1.0, 1.01, 1.02], ['1.02× faster', '1.01× faster', 'equal', '1.01× slower', '1.02× slower'])
+    ([0.980392, 1.0, 1.02], ['1.02× faster', 'equal', '1.02× slower'])
     >>> ratio_ticks(0.2, 1.2)
     ([0.25, 0.5, 1.0], ['4× faster', '2× faster', 'equal'])
     """

@@ -1,11 +1,12 @@
 """The configurations of a tuning: time by one parameter and by registers, the best so far, and failures by reason.
 
-The best configuration is a star and the default a diamond, both with a label. An open circle is the time of one block of a
+The best configuration is a star and the default a diamond, each with a line at its time and a label beside the plot, where no
+point is. An open circle is the time of one block of a
 configuration that was stopped early. What has no time is a cross above the times.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from typing import Literal
 
@@ -38,9 +39,18 @@ _JITTER = 0.3
 """Points with the same value of a parameter are spread over so much of the distance to the next value, on either side."""
 _REASON_LETTERS = 34
 """Of a reason beside its bar, so that it fits on a phone."""
+_LETTER_PX = 6.5
+"""Of a name beside the plot."""
 _FEW = 10
 """Up to so many failures, the axis has a tick at each whole number."""
 Progress = Literal["configurations", "time"]
+Side = Literal["above", "on", "below"]
+_SIDES: Mapping[Side, Props] = {
+    "above": {"yanchor": "bottom", "yshift": -6},
+    "on": {"yanchor": "middle"},
+    "below": {"yanchor": "top", "yshift": 6},
+}
+"""The place of a name beside a line."""
 
 
 def time_by_parameter(run: Run, parameter: str | None = None) -> go.Figure:
@@ -121,9 +131,7 @@ def best_time_by_progress(run: Run, along: Progress = "configurations") -> go.Fi
     _unscaled(draft, scale)
     best = space.best
     if best is not None and best.time_s is not None:
-        draft.traces += _traces(
-            [best], x, scale, name=name_of_best(space), symbol="star", colour=BEST, size=15, label=True
-        )
+        _mark(draft, best, x, scale, name=name_of_best(space), symbol="star", colour=BEST)
     return draft.figure()
 
 
@@ -252,9 +260,11 @@ def _scatter(
         marks = ((space.best, f"{best_name} = default", "star", BEST),)
     else:
         marks = ((space.default, "default", "diamond", DEFAULT), (space.best, best_name, "star", BEST))
+    several = sum(one is not None and one.time_s is not None and x(one) is not None for one, *_ in marks) > 1
     for one, name, symbol, colour in marks:
         if one is not None and one.time_s is not None and x(one) is not None:
-            draft.traces += _traces([one], x, scale, name=name, symbol=symbol, colour=colour, size=15, label=True)
+            side: Side = "on" if not several else "below" if one.is_best else "above"
+            _mark(draft, one, x, scale, name=name, symbol=symbol, colour=colour, side=side)
     draft.y_axis |= log_axis(low, edge_s * _SPACE if failed else high, scale)
     _unscaled(draft, scale)
     if not times:
@@ -285,6 +295,31 @@ def _unscaled(draft: Draft, scale: float) -> None:
     draft.y_axis["tickvals"] = [value / scale for value in draft.y_axis["tickvals"]]
 
 
+def _mark(
+    draft: Draft,
+    one: Configuration,
+    x: Callable[[Configuration], float | None],
+    scale: float,
+    *,
+    name: str,
+    symbol: str,
+    colour: str,
+    side: Side = "on",
+) -> None:
+    """A configuration that stands out, with a line at its time that ends at its name. `side`: of the line where the name is, so
+    that the names of two times that are close do not cover each other."""
+    draft.traces += _traces([one], x, scale, name=name, symbol=symbol, colour=colour, size=15, opacity=1.0)
+    at = (one.time_s or scale) / scale
+    draft.line(x0=0, x1=1, xref="paper", y0=at, y1=at, line={"color": colour, "width": 1, "dash": "dot"})
+    lines = name.split(", ")
+    draft.note(
+        ",<br>".join(map(escape, lines)), x=1, xref="paper", y=math.log10(at), xanchor="left", xshift=4, align="left",
+        **_SIDES[side], font={"size": 11},
+    )  # fmt: skip
+    margin = draft.layout["margin"]
+    draft.layout["margin"] = {**margin, "r": max(margin["r"], 10 + _LETTER_PX * max(map(len, lines)))}
+
+
 def _traces(
     some: Sequence[Configuration],
     x: Callable[[Configuration], float | None],
@@ -296,23 +331,21 @@ def _traces(
     size: int = 8,
     opacity: float = 0.8,
     at_s: float | None = None,
-    label: bool = False,
 ) -> list[Props]:
     """Points, in as many traces as needed so that none of them is thinned. `at_s`: where those without a time are."""
     return [
         {
             "type": "scatter",
-            "mode": "markers+text" if label else "markers",
+            "mode": "markers",
             "x": [x(c) for c in part],
             "y": [None if time_s is None else time_s / scale for time_s in (at_s or c.time_s for c in part)],
             "name": escape(name),
             "legendgroup": name,
             "showlegend": start == 0,
-            "marker": {"symbol": symbol, "color": colour, "size": size, "opacity": 1.0 if label else opacity},
+            "marker": {"symbol": symbol, "color": colour, "size": size, "opacity": opacity},
             "hovertext": [hover_of_configuration(c) for c in part],
             "hoverinfo": "text",
             "customdata": [c.variant for c in part],
-            **({"text": [name], "textposition": "top center"} if label else {}),
         }
         for start in range(0, len(some), MOST_SVG_POINTS)
         for part in (some[start : start + MOST_SVG_POINTS],)

@@ -1,6 +1,8 @@
 """The charts of a layer: the time of its parts as stacked bars, and a traffic mix by the share of decoded tokens."""
 
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from html import escape
 
 import plotly.graph_objects as go
@@ -18,15 +20,21 @@ from kernelviz.text.model import format_part, format_parts
 _PATTERNS = ("", "/", "x", ".", "\\", "+", "-", "|")
 """Parts differ by their fill as well as by their colour."""
 _REST, _WHOLE = "not explained", "not split into parts"
-_ROW_PX, _FRAME_PX = 46, 150
+_ROW_PX, _FRAME_PX, _ENTRY_PX = 46, 110, 20
+"""Of a bar, of what is round the bars, and of a line of the legend, which has two entries."""
 _SHARES = 41
+_LETTER_SHARE = 0.038
+"""Of the longest bar: so wide is a letter of a label at the end of a bar on a phone, where bars have about 180 pixels."""
+_MOST_STEPS = 8
+"""Distances between ticks."""
 
 
 def time_by_part(
     parts: Sequence[PartTimes], truth: Sequence[WorkloadResult] = (), *, on_host: bool = False
 ) -> go.Figure:
     """A bar for each way, stacked by part, and one for each variant of the layer as one module with its parts and the rest. A
-    part without a time has no segment: the label at the bar says how many are missing. `on_host`: times of a processor."""
+    part without a time has no segment: the label at the bar says that the bar is incomplete. Parts that the layer computes
+    together have one segment, striped in the colours of the two largest. `on_host`: times of a processor."""
     whole = [(result, layer) for result in truth if (layer := layer_time(result)) is not None]
     times = [time.figure.estimate for part in parts for way in WAYS if (time := part.of(way)) and time.figure]
     if not times and not whole:
@@ -34,44 +42,44 @@ def time_by_part(
     sums = {way: sum(t.figure.estimate for p in parts if (t := p.of(way)) and t.figure) for way in WAYS}
     clock = "time by the host's clock" if on_host else "device time"
     scale, unit = units.time_unit(max([*sums.values(), *(layer.estimate for _, layer in whole)]))
-    draft = Draft(_FRAME_PX + _ROW_PX * (len(WAYS) + len(whole)), x_title=f"{clock} of one layer, {unit}")
+    draft = Draft(_FRAME_PX, x_title=f"{clock} of one layer, {unit}")
     for number, part in enumerate(parts):
         draft.traces.append(_segments(part, number, scale))
     names = [part.name for part in parts]
-    listed = {part.name for part in parts if any(part.of(way) is not None for way in WAYS)}
-    alone = _alone(truth)
+    listed = {part.name for part in parts if any(part.of(way) is not None for way in WAYS)}  # names of the legend
+    alone, ends = _alone(truth), list[_End]()
     for result, layer in whole:
         row, total = _module(result), 0.0
         for group in groups_of(result):
             if group.time is None:
                 continue
             total += group.time.estimate
-            first = max(group.parts, key=lambda name: alone.get(name, 0.0), default="")
-            place = names.index(first) if first in names else None
-            label = str(format_parts(group.parts))
-            name = str(format_part(first)) if first else label
-            draft.traces.append(
-                _bar(row, name, group.time.estimate / scale, place, f"{row}: {label}", in_legend=first not in listed)
-            )
-            listed.add(first)
+            name = str(format_parts(group.parts))
+            largest = sorted(group.parts, key=lambda part: -alone.get(part, 0.0))
+            numbers = [names.index(part) for part in largest if part in names]
+            value, key = group.time.estimate / scale, " ".join(group.parts)
+            draft.traces.append(_bar(row, name, value, numbers, f"{row}: {name}", in_legend=key not in listed))
+            listed.add(key)
         if layer.estimate > total:
             rest, name = (layer.estimate - total) / scale, _REST if total else _WHOLE
-            draft.traces.append(_bar(row, name, rest, None, f"{row}: {name}", in_legend=name not in listed))
+            draft.traces.append(_bar(row, name, rest, (), f"{row}: {name}", in_legend=name not in listed))
             listed.add(name)
-        draft.note(
-            escape(units.seconds(layer.estimate)),
-            x=max(layer.estimate, total) / scale, y=row, xanchor="left", xshift=4,
-        )  # fmt: skip
+        ends.append(_End(row, max(layer.estimate, total) / scale, (units.seconds(layer.estimate),)))
     for way in WAYS:
-        missing = sum(part.of(way) is None for part in parts)
+        have = sum(part.of(way) is not None for part in parts)
         said = units.seconds(sums[way]) if sums[way] else "no time"
-        said += f", {units.counted(missing, 'part')} missing" if missing else ""
-        draft.note(escape(said), x=sums[way] / scale, y=WAY_TEXTS[way], xanchor="left", xshift=4)
+        lines = [said] if have == len(parts) else [f"incomplete: {said}", f"{have} of {len(parts)} parts"]
+        ends.append(_End(WAY_TEXTS[way], sums[way] / scale, tuple(lines)))
+    for end in ends:
+        draft.note("<br>".join(map(escape, end.lines)), x=end.x, y=end.row, xanchor="left", xshift=4, align="left")
+    most = max(end.x for end in ends)
     draft.x_axis |= {
         "rangemode": "tozero",
-        "range": [0, max([*sums.values(), *(layer.estimate for _, layer in whole)]) / scale * 1.6],
+        "range": [0, max(end.x + most * _LETTER_SHARE * max(map(len, end.lines)) for end in ends)],
+        "tickvals": linear_ticks(most),
     }
     rows = [*WAY_TEXTS.values(), *(_module(result) for result, _ in whole)]
+    entries = sum(trace["showlegend"] for trace in draft.traces)
     draft.y_axis |= {
         "type": "category",
         "categoryorder": "array",
@@ -80,11 +88,32 @@ def time_by_part(
         "showgrid": False,
     }
     draft.layout |= {
+        "height": _FRAME_PX + _ROW_PX * len(rows) + _ENTRY_PX * math.ceil(entries / 2),
         "barmode": "stack",
         "showlegend": True,
         "legend": {"orientation": "h", "y": -0.25, "yanchor": "top", "traceorder": "normal", "font": {"size": 11}},
     }
     return draft.figure()
+
+
+@dataclass(frozen=True, slots=True)
+class _End:
+    """Where a bar ends, and the lines of its label."""
+
+    row: str
+    x: float
+    lines: tuple[str, ...]
+
+
+def linear_ticks(most: float) -> list[float]:
+    """From 0 in equal steps of 1, 2 or 5 times a power of ten, to the first tick from `most` on; at most eight.
+
+    >>> linear_ticks(2.983), linear_ticks(657.0)
+    ([0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0], [0.0, 100.0, 200.0, 300.0, 400.0, 500.0, 600.0, 700.0])
+    """
+    power = 10.0 ** math.floor(math.log10(most))
+    step = next(power * f for f in (0.1, 0.2, 0.5, 1.0, 2.0) if most / (power * f) <= _MOST_STEPS)
+    return [round(number * step, 9) for number in range(math.ceil(most / step - 1e-9) + 1)]
 
 
 def _module(result: WorkloadResult) -> str:
@@ -105,14 +134,26 @@ def _segments(part: PartTimes, number: int, scale: float) -> Props:
                 f"{escape(units.seconds(time.figure.estimate))}"
             )
     return {
-        **_bar("", str(format_part(part.name)), 0.0, number, "", in_legend=bool(values)),
+        **_bar("", str(format_part(part.name)), 0.0, (number,), "", in_legend=bool(values)),
         "x": values,
         "y": rows,
         "hovertext": texts,
     }
 
 
-def _bar(row: str, name: str, value: float, number: int | None, text: str, *, in_legend: bool) -> Props:
+def _bar(row: str, name: str, value: float, numbers: Sequence[int], text: str, *, in_legend: bool) -> Props:
+    """A segment. `numbers`: of its parts among all parts, the largest first; the first two have their colours in it."""
+    pattern: Props = {"shape": "x", "fgcolor": "#FFFFFF", "size": 5, "solidity": 0.25}
+    if len(numbers) == 1:
+        pattern["shape"] = _PATTERNS[numbers[0] % len(_PATTERNS)]
+    elif numbers:
+        pattern = {
+            "shape": "|",
+            "fgcolor": COLOURS[numbers[1] % len(COLOURS)],
+            "fgopacity": 1.0,
+            "size": 12,
+            "solidity": 0.5,
+        }
     return {
         "type": "bar",
         "orientation": "h",
@@ -121,14 +162,8 @@ def _bar(row: str, name: str, value: float, number: int | None, text: str, *, in
         "name": escape(name),
         "width": 0.66,
         "marker": {
-            "color": NEUTRAL if number is None else COLOURS[number % len(COLOURS)],
-            "pattern": {
-                "shape": "x" if number is None else _PATTERNS[number % len(_PATTERNS)],
-                "fgcolor": "#FFFFFF",
-                "size": 5,
-                "solidity": 0.25,
-                "fillmode": "overlay",
-            },
+            "color": COLOURS[numbers[0] % len(COLOURS)] if numbers else NEUTRAL,
+            "pattern": {**pattern, "fillmode": "overlay"},
             "line": {"width": 1, "color": "#FFFFFF"},
         },
         "hovertext": [escape(text)],
@@ -138,7 +173,7 @@ def _bar(row: str, name: str, value: float, number: int | None, text: str, *, in
 
 
 def _alone(truth: Sequence[WorkloadResult]) -> dict[str, float]:
-    """Seconds of the parts that a variant measured alone. A group of several parts has the colour of the largest one."""
+    """Seconds of the parts that a variant measured alone."""
     return {
         group.parts[0]: group.time.estimate
         for result in truth

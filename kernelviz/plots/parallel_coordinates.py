@@ -26,7 +26,9 @@ from kernelviz.plots.variant_styles import NEUTRAL
 _MOST_LINES = 60
 """Of each kind: more lines hide each other."""
 _MOST_TICKS = 8
-"""Values that are named beside an axis."""
+"""Values that are named on an axis."""
+_VALUE_BACK = "#59636B"
+"""Behind the white text of a value, on light and dark pages."""
 
 
 def time_by_all_parameters(run: Run) -> go.Figure:
@@ -49,7 +51,7 @@ def time_by_all_parameters(run: Run) -> go.Figure:
     times = [c.time_s or 0.0 for c in ranked]
     height = _time_height(min(times), max(times))
     groups = (
-        (slower, f"others ({len(slower)} of {len(rest) - tenth} drawn)" if len(slower) < len(rest) - tenth else "others",
+        (slower, f"others (a sample, {len(slower)} of {len(rest) - tenth})" if len(slower) < len(rest) - tenth else "others",
          {"color": NEUTRAL, "width": 1}, 0.35),
         (fast, f"fastest tenth ({len(fast)})", {"color": POINT, "width": 1.5}, 0.8),
         (default, "default", {"color": DEFAULT, "width": 2.5, "dash": "dash"}, 1.0),
@@ -124,13 +126,14 @@ def _lines(
 
 
 def _name_values(draft: Draft, space: ConfigurationSpace, axis: str, place: int) -> None:
-    """The values beside an axis; of many, some that are evenly spaced, with the first and the last one."""
+    """The values on an axis, each on a background of its own, because lines run through it. Of many, some that are
+    evenly spaced, with the first and the last one."""
     heights = list(_height_of_value(space, axis).values())
     values = space.parameters[axis]
     count = min(len(values), _MOST_TICKS)
     chosen = sorted({round(n * (len(values) - 1) / max(1, count - 1)) for n in range(count)})
     for number in chosen:
         draft.note(
-            escape(shorten(format_value(values[number]), 8)), x=place, y=heights[number], xanchor="left", xshift=3,
-            yanchor="bottom", font={"size": 10},
+            f'<span style="color:#FFFFFF">{escape(shorten(format_value(values[number]), 8))}</span>', x=place,
+            y=heights[number], xanchor="center", yanchor="middle", font={"size": 10}, bgcolor=_VALUE_BACK, borderpad=1,
         )  # fmt: skip

@@ -45,7 +45,8 @@ CODE_FACTS: tuple[Column[KernelRow], ...] = (
     VARIANT,
     VARIANT_TEXT,
     Column("techniques", "Techniques", "✓ the variant declares it, and the machine code has it; ✕ declared, but not in the "
-           "machine code of this case; · in the machine code, not declared.", units.OWN_TEXT,
+           "machine code of this case; · found in the machine code (“not listed”: the variant does not declare it). "
+           "Warp-level MMA: the tensor core instructions of one warp, which both wmma and mma.sync compile to.", units.OWN_TEXT,
            lambda row: format_proofs(row.case.proofs)),
     Column("registers", "Registers", "Of each thread. With more of them, fewer threads run at once.", units.COUNT,
            lambda row: row.kernel.facts.registers),

@@ -44,7 +44,7 @@ from kernelviz.core.code_changes import (
 from kernelviz.core.code_facts import NoFactsReason
 from kernelviz.core.machine_code import OccupancyLimit
 from kernelviz.core.units import counted, percent, significant, size_bytes
-from kernelviz.metrics.code_changes import listed_changes, mirrored
+from kernelviz.metrics.code_changes import listed_changes
 from kernelviz.text.machine_code import LIMIT_NAMES, TECHNIQUE_NAMES, format_kernel_name
 from kernelviz.text.text import Text, join, sentence_case
 
@@ -59,6 +59,7 @@ _MISSING: dict[NoFactsReason, str] = {
     "library": "a library: no machine code",
     "not_captured": "no machine code was captured",
     "no_machine_code": "code for a CPU",
+    "no_cubin": "only source was captured, no machine code",
     "not_here": "its machine code is not on this machine",
     "no_tool": "unknown without nvdisasm",
     "too_large": "its machine code is larger than what is analysed",
@@ -67,7 +68,7 @@ _MISSING: dict[NoFactsReason, str] = {
 SIDE_NAMES: dict[CodeSide, str] = {"a": "A", "b": "B"}
 _KINDS: dict[TensorKind | None, str] = {
     None: "no tensor cores",
-    "mma_sync": "mma.sync",
+    "mma_sync": "warp-level MMA",
     "wgmma": "wgmma",
     "tcgen05": "tcgen05",
 }
@@ -132,15 +133,17 @@ def describe_cause(changes: CodeChanges) -> Text:
     The likeliest reason why B is faster: accesses to local memory (spills) 590 → 0, in an iteration 194 → 0.
     >>> lost = RankedChange(change=KernelCountChange(a=1, b=2, favours="a"), explains="can")
     >>> print(describe_cause(CodeChanges(changes=(lost,), faster="a", a_kernel="k", b_kernel="k")))
-    The likeliest reason why A is faster, told from B to A: kernels per call 2 → 1.
+    The likeliest reason why A is faster: from A to B, kernels per call 1 → 2.
     """
     cause = changes.cause
     if changes.same_code:
         return _same_code(changes) + "."
     if cause is not None and changes.faster is not None:
-        if changes.faster == "a":
-            return Text(f"The likeliest reason why A is faster, told from B to A: {describe_change(mirrored(cause))}.")
-        return Text(f"The likeliest reason why B is faster: {describe_change(cause)}.")
+        # As the list of all changes, it is told from A to B, whichever side is faster.
+        direction = "from A to B, " if changes.faster == "a" else ""
+        return Text(
+            f"The likeliest reason why {SIDE_NAMES[changes.faster]} is faster: {direction}{describe_change(cause)}."
+        )
     if not changes.known:
         return sentence_case(join("; ", describe_missing_sides(changes)) + ".")
     if changes.faster is None:
@@ -149,12 +152,16 @@ def describe_cause(changes: CodeChanges) -> Text:
 
 
 def describe_ranked(one: RankedChange) -> Text:
-    """A change from A to B, and whether it favours the slower side.
+    """A change from A to B; of one that favours the slower side, that it should help that side.
 
     >>> print(describe_ranked(RankedChange(change=RegistersChange(a=32, b=64))))
     registers 32 → 64
+    >>> newer = CopiesChange(a=("cp_async",), b=("tma",), favours="b")
+    >>> print(describe_ranked(RankedChange(change=newer, explains="against")))
+    TMA replaced cp.async, which should help B, the slower side
     """
-    against = f", which {EXPLAINS_NAMES[one.explains]}" if one.explains == "against" else ""
+    side = one.change.favours if one.explains == "against" else None
+    against = "" if side is None else f", which should help {SIDE_NAMES[side]}, the slower side"
     return Text(f"{describe_change(one.change)}{against}")
 
 
@@ -239,12 +246,11 @@ def _replaced(new: str, old: str, *, gained: bool, lost: bool) -> str:
 
 def _spills(change: SpillsChange) -> str:
     inside = ""
-    if (
-        change.a_of_iteration is not None
-        and change.b_of_iteration is not None
-        and change.a_of_iteration != change.b_of_iteration
-    ):
-        inside = f", in an iteration {change.a_of_iteration:,} → {change.b_of_iteration:,}"
+    if change.a_of_iteration is not None and change.b_of_iteration is not None:
+        if change.a_of_iteration != change.b_of_iteration:
+            inside = f", in an iteration {change.a_of_iteration:,} → {change.b_of_iteration:,}"
+        elif change.a_of_iteration == 0:
+            inside = ", none of them in an iteration of the main loop"
     return f"accesses to local memory (spills) {change.a:,} → {change.b:,}{inside}"
 
 

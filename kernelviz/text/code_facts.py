@@ -14,16 +14,20 @@ from kernelviz.text.machine_code import (
 from kernelviz.text.results import format_variant
 from kernelviz.text.text import Text, join, sentence_case
 
-PROOF_SIGNS: dict[ProofStatus, str] = {"proven": "✓", "missing": "✕", "undeclared": "✓"}
+PROOF_SIGNS: dict[ProofStatus, str] = {"proven": "✓", "missing": "✕", "undeclared": "·", "observed": "·"}
 PROOF_MEANINGS: dict[ProofStatus, str] = {
     "proven": "the variant declares it, and the machine code of this case has it",
     "missing": "the variant declares it, but the machine code of this case does not have it",
-    "undeclared": "the machine code of this case has it, and the variant does not declare it",
+    "undeclared": "found in the machine code of this case, but not in the variant's list of techniques",
+    "observed": "found in the machine code of this case; what the variant declared then is not known, because its code is "
+    "another one today, or it is not in the catalogue",
 }
 _REASONS: dict[NoFactsReason, str] = {
     "library": "the kernels come compiled with the library, and kernelviz captures only what is compiled for a case",
     "not_captured": "no code was captured when this was measured (earlier versions captured none)",
     "no_machine_code": "the compiler made no cubin, because the code is for a CPU",
+    "no_cubin": "source was captured but no cubin, so the machine code is unknown; kernels that come compiled with a library are "
+    "not captured",
     "not_here": "the cubin is not on this machine",
     "no_tool": "unknown without nvdisasm",
     "too_large": "the cubin is larger than what is analysed (2 MiB)",
@@ -45,9 +49,11 @@ def format_proof(proof: Proof) -> str:
     >>> format_proof(Proof(technique="vec16", status="proven")), format_proof(Proof(technique="tma", status="missing"))
     ('✓ 16-byte accesses', '✕ TMA')
     >>> format_proof(Proof(technique="tma", status="undeclared"))
-    '✓ TMA (not declared)'
+    '· TMA (found, not listed)'
+    >>> format_proof(Proof(technique="tma", status="observed"))
+    '· TMA'
     """
-    undeclared = " (not declared)" if proof.status == "undeclared" else ""
+    undeclared = " (found, not listed)" if proof.status == "undeclared" else ""
     return f"{PROOF_SIGNS[proof.status]} {TECHNIQUE_NAMES[proof.technique]}{undeclared}"
 
 

@@ -200,10 +200,22 @@ def _gain(space: ConfigurationSpace) -> str:
     gain = space.gain
     if gain is None:
         return ", and the default has no time"
-    if gain.low is None or gain.high is None:
-        return f", {units.factor(gain.estimate)}× the default"
-    factor, low, high = units.factor_with_interval(gain.estimate, gain.low, gain.high)
-    return f", {factor}× the default ({low}–{high})"
+    return f", {format_speed_up(gain.estimate, gain.low, gain.high)}"
+
+
+def format_speed_up(estimate: float, low: float | None, high: float | None) -> Text:
+    """How many times faster a configuration is than the default; below 1 it is slower.
+
+    >>> print(format_speed_up(1.158, 1.156, 1.16), format_speed_up(1.25, None, None), format_speed_up(0.8, None, None), sep=", ")
+    1.158× faster than the default (1.156–1.160), 1.25× faster than the default, 1.25× slower than the default
+    """
+    verdict = "slower" if estimate < 1 else "faster"
+    if estimate < 1:
+        estimate, low, high = 1 / estimate, 1 / high if high else None, 1 / low if low else None
+    if low is None or high is None:
+        return Text(f"{units.factor(estimate)}× {verdict} than the default")
+    factor, first, last = units.factor_with_interval(estimate, low, high)
+    return Text(f"{factor}× {verdict} than the default ({first}–{last})")
 
 
 def _factor(factor: float) -> str:
@@ -269,10 +281,10 @@ def describe_counts(space: ConfigurationSpace) -> Text:
         if wide
         else ""
     )
-    admitted = "" if space.admitted in (None, space.space) else f" ({space.admitted} of them for such sizes)"
+    admitted = "" if space.admitted in (None, space.space) else f", of which {space.admitted:,} fit these sizes"
     return Text(
         f"{done} of {space.planned} planned configurations have a result: {listed or 'none yet'}. "
-        f"The space has {space.space}{admitted}.{noisy}"
+        f"The space has {units.counted(space.space, 'configuration')}{admitted}.{noisy}"
     )
 
 

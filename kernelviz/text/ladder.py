@@ -40,8 +40,8 @@ METRICS: dict[Metric, str] = {"time": "time", "bandwidth": "bandwidth", "rate": 
 HOW_TO_READ = (
     "A rung is a variant of the op; the rungs of a backend are in the order of the catalogue, from the plainest to the best.",
     "The gain of a rung is the time of the last correct rung before it divided by its own time, in the rounds that measured "
-    "both, with the 95 % interval. “Faster”, “slower” and “tie” are verdicts beyond, or within, the noise floor; where the "
-    "interval is partly inside the noise floor, the step is unclear.",
+    "both, with the 95 % interval; so it can differ a little from the ratio of the two values. “Faster”, “slower” and “tie” are "
+    "verdicts beyond, or within, the noise floor; where the interval is partly inside the noise floor, the step is unclear.",
     "A rung with a wrong result gives no gain, and the next one is compared with the last correct one. The same holds for a rung "
     "that was not measured.",
     "A published gain is what a source reports of the same idea, often on another GPU and with other kernels. It is not expected "

@@ -4,13 +4,13 @@ import shlex
 from collections.abc import Mapping, Sequence
 
 from kernelviz.core import Problem, units
-from kernelviz.core.code_changes import CodeChanges
+from kernelviz.core.code_changes import CodeChanges, RankedChange
 from kernelviz.core.code_facts import NoFactsReason
 from kernelviz.core.command import launch_options
 from kernelviz.metrics.code_changes import listed_changes
 from kernelviz.metrics.ladder_changes import LadderChanges
 from kernelviz.metrics.source_changes import FileChange, SourceChanges, SourceUnknown, ValueChange
-from kernelviz.text.code_changes import MOST, describe_change, describe_ranked
+from kernelviz.text.code_changes import MOST, describe_change
 from kernelviz.text.code_mechanisms import describe_mechanism
 from kernelviz.text.text import Text, join, sentence_case
 
@@ -30,6 +30,7 @@ _NO_CODE: Mapping[NoFactsReason, str] = {
     "library": "the kernels come compiled with a library",
     "not_captured": "no machine code was captured when this was measured",
     "no_machine_code": "the code is for a CPU",
+    "no_cubin": "only source was captured when this was measured, no machine code",
     "not_here": "the run was stored without its machine code",
     "no_tool": "nvdisasm is not installed",
     "too_large": "the machine code is larger than what is analysed",
@@ -62,9 +63,13 @@ def describe_source_changes(changes: SourceChanges | None) -> Text:
         parts.append(f"kernel {_names(changes.kernels[1])} in place of {_names(changes.kernels[0])}, in the same file")
     if not parts and changes.same_files:
         parts.append("the source is the same")
-    parts += [
-        f"{what}: {_values(of)}" for what, of in (("macros", changes.macros), ("parameters", changes.parameters)) if of
-    ]
+    if changes.macros:
+        only = "only this macro differs" if len(changes.macros) == 1 else "only these macros differ"
+        parts.append(f"{only if changes.same_files else 'macros'}: {_values(changes.macros)}")
+        if changes.same_files and changes.same_code:
+            parts.append("the compiled code is the same, so that only the launch can differ")
+    if changes.parameters:
+        parts.append(f"parameters: {_values(changes.parameters)}")
     if changes.included:
         parts.append(f"also includes {_names(changes.included)}")
     if changes.dropped:
@@ -118,7 +123,7 @@ def describe_code_changes(changes: CodeChanges | None) -> Text:
     if changes.same_code:
         launches = [str(describe_change(one.change)) for one in changes.changes[:MOST]]
         return Text(f"{'; '.join(['both rungs run the same machine code, so only its launch can differ', *launches])}.")
-    parts = [str(describe_ranked(one)) for one in listed_changes(changes)[:MOST]]
+    parts = [_change(one) for one in listed_changes(changes)[:MOST]]
     more = len(changes.changes) - len(parts)
     listed = join("; ", [*parts, f"{more} more" if more else ""])
     if not changes.known:
@@ -127,6 +132,14 @@ def describe_code_changes(changes: CodeChanges | None) -> Text:
         why = f"the machine code does not show why this rung is {'faster' if changes.faster == 'b' else 'slower'}"
         return Text(f"{why}; what differs: {listed}." if parts else f"{why}.")
     return Text(f"{listed}." if parts else "it differs, but in none of the facts that are compared.")
+
+
+def _change(one: RankedChange) -> str:
+    """A change to this rung, which is B; of one that favours the slower rung, what it should do to this one."""
+    against = ""
+    if one.explains == "against":
+        against = f", which should make it {'faster' if one.change.favours == 'b' else 'slower'}"
+    return f"{describe_change(one.change)}{against}"
 
 
 def describe_why(changes: CodeChanges | None) -> Text:

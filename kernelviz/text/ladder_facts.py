@@ -3,6 +3,7 @@
 from kernelviz.metrics.ladder import BackendLadder, Ladder, Metric, Step
 from kernelviz.metrics.ladder_changes import LadderChanges
 from kernelviz.metrics.ladder_summary import value_of
+from kernelviz.metrics.source_changes import compiled_values
 from kernelviz.text.ladder import (
     Naming,
     describe_code_age,
@@ -38,7 +39,10 @@ def facts_of_step(
     adds = describe_techniques(step) if step.over is not None else ""
     facts = [
         ("Reached", _reached(ladder, step, metric)),
-        ("Gain here", "" if step.kind == "first" else str(describe_gain(step, name))),
+        (
+            "Loss here" if step.kind == "slower" else "Gain here",
+            "" if step.kind == "first" else str(describe_gain(step, name)),
+        ),
         *(("Published", f"{text}.") for text in describe_published(step, ladder.problem, name)),
         ("Configuration", _configuration(step)),
         ("New technique", f"{adds}." if adds else ""),
@@ -51,9 +55,15 @@ def facts_of_step(
 
 
 def _configuration(step: Step) -> str:
-    """Which configuration of a variant with parameters was measured, so that nobody takes a default for a tuned one."""
+    """Which configuration of a variant with parameters was measured, so that nobody takes a default for a tuned one, and which
+    macros have other values than the parameters of their names."""
     said = str(format_configuration(step.result)) if step.result is not None else ""
-    return f"{said}." if said else ""
+    if step.result is None or not said:
+        return ""
+    macros = {name: value for code in step.result.code or () for name, value in code.defines.items()}
+    compiled = compiled_values(step.result.configuration or {}, macros)
+    values = ", ".join(f"{name} {value}" for name, value in compiled.items())
+    return f"{said}{f'; compiled with {values}' if values else ''}."
 
 
 def _reached(ladder: Ladder, step: Step, metric: Metric) -> str:

@@ -51,7 +51,7 @@ def describe_summary(summary: LadderSummary | None, metric: Metric, name: Naming
         listed = f"{', '.join(most)} and {last}" if most else last
         parts.append(f"{listed} {'makes' if len(slower) == 1 else 'make'} it slower")
     if summary.tail is not None:
-        parts.append(_tail(*summary.tail))
+        parts.append(_tail(*summary.tail, name))
     against = _against_library(summary, name)
     return join(" ", [f"{'; '.join(parts)}.", against])
 
@@ -87,7 +87,9 @@ def _times(total: Pair) -> str:
     return f", {units.factor(1 / total.ratio.estimate)}×"
 
 
-def _tail(count: int, pair: Pair) -> str:
+def _tail(count: int, pair: Pair, name: Naming) -> str:
+    """What the last rungs change together. It is measured, not the product of their steps, which can differ from it by the
+    noise of each."""
     if pair.ratio is None:
         return f"the last {count} together change less than {units.percent(SMALL, 0)}"
     change = 1 / pair.ratio.estimate - 1
@@ -95,9 +97,9 @@ def _tail(count: int, pair: Pair) -> str:
         return f"the last {count} together change nothing that can be measured"
     if pair.kind == "unclear":
         return f"the last {count} together change no more than the noise ({units.percent(abs(change))})"
-    ends = sorted(abs(1 / end - 1) for end in (pair.ratio.low, pair.ratio.high) if end is not None)
-    interval = f" ({units.percent(ends[0])} to {units.percent(ends[1])})" if len(ends) == 2 else ""
-    return f"the last {count} together {'give' if change > 0 else 'cost'} {units.percent(abs(change))}{interval}"
+    ratio = pair.ratio.inverse() if pair.kind == "faster" else pair.ratio
+    before = f"{name(pair.before.variant)}, compared directly in the same rounds"
+    return f"with the last {count} together it is {format_times(ratio)} {pair.kind} than with {before}"
 
 
 def _against_library(summary: LadderSummary, name: Naming) -> str:

@@ -83,6 +83,7 @@ SOURCE_NAMES: dict[OperandSource, str] = {
     "tensor_memory": "tensor memory",
 }
 
+# wmma and mma.sync compile to the same machine instructions, so the technique has the name of neither.
 TECHNIQUE_NAMES: dict[Technique, str] = {
     "vec16": "16-byte accesses",
     "cp_async": "cp.async",
@@ -90,7 +91,7 @@ TECHNIQUE_NAMES: dict[Technique, str] = {
     "tma": "TMA",
     "multicast": "multicast",
     "cluster": "cluster barriers",
-    "mma_sync": "mma.sync",
+    "mma_sync": "warp-level MMA",
     "wgmma": "wgmma",
     "tcgen05": "tcgen05",
     "warp_specialised": "warp specialisation",

@@ -237,7 +237,7 @@ def describe_savings(
             less = "saves" if saved >= 0 else "costs"
             collected.append(
                 Text(
-                    f"{_FUSIONS[fusion.name]} ({best.variant}) {less} {units.seconds(abs(saved))} a token in {layers} layers"
+                    f"{_FUSIONS[fusion.name]} ({best.variant}) {less} {units.seconds(abs(saved))} per token (all {layers} layers)"
                 )
             )
     return tuple(collected)
@@ -253,7 +253,7 @@ def describe_best_saving(comparable: Sequence[LayerSum], tokens: int, layers: in
     if second.high is not None and first.low is not None and second.high >= first.low:
         return Text(f"best variants against torch eager{scope}: no clear saving, because the intervals overlap")
     saved = per_token_s(first.estimate - second.estimate, tokens, layers)
-    return Text(f"best variants against torch eager save {units.seconds(saved)} a token in {layers} layers{scope}")
+    return Text(f"best variants against torch eager save {units.seconds(saved)} per token (all {layers} layers){scope}")
 
 
 def describe_whole(truth: Sequence[WorkloadResult]) -> Text:
@@ -344,12 +344,12 @@ def describe_flip(flip: Flip) -> Text:
     >>> str(describe_flip(Flip(0.25, "a", "b", 0.2, 0.3)))
     'a gives way to b at 25.00 % decoded (20.00 % to 30.00 %)'
     >>> str(describe_flip(Flip(0.25, "a", "b", 0.0, 1.0)))
-    'by their medians a gives way to b at 25.00 % decoded, but by their intervals anywhere or nowhere'
+    'by their medians, a gives way to b at 25.00 % decoded; their intervals do not settle where, or whether at all'
     """
     if flip.low == 0.0 and flip.high == 1.0:
         return Text(
-            f"by their medians {flip.before} gives way to {flip.after} at {units.percent(flip.share, 2)} decoded, but by their "
-            "intervals anywhere or nowhere"
+            f"by their medians, {flip.before} gives way to {flip.after} at {units.percent(flip.share, 2)} decoded; their "
+            "intervals do not settle where, or whether at all"
         )
     ends = (
         ""

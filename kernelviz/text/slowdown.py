@@ -46,16 +46,17 @@ _MOST_OF_A_FAILURE = 200
 """Characters of a failure, which may hold a compiler's log."""
 TOPIC_NAMES: dict[Topic, str] = {
     "kernels": "Kernels",
-    "precondition": "Precondition",
+    "precondition": "Grid and fast paths",
     "spills": "Spills",
     "occupancy": "Occupancy",
     "error": "Error",
     "clock": "Clock",
-    "environment": "Environment",
+    "environment": "Device and versions",
 }
 TOPIC_HELP: dict[Topic, str] = {
     "kernels": "Kernels of a call, their source and configuration, and the machine code's first change for the faster side.",
-    "precondition": "What needs aligned addresses or fitting sizes: wide accesses, tensor cores, TMA; the grid; a refusal.",
+    "precondition": "The grid, and what a kernel can use only if addresses are aligned and sizes fit: wide accesses, tensor "
+    "cores, TMA; or a refusal for such a reason.",
     "spills": "Loads from and stores to local memory: registers that do not suffice.",
     "occupancy": "Warps that a multiprocessor can hold at once.",
     "error": "The error against the float64 reference. A larger one makes nothing slower, but shows another computation.",
@@ -90,6 +91,8 @@ _UNKNOWN: dict[Unknown, str] = {
     "no_time": "B has no time",
 }
 _NOT_KNOWN = "Nothing that is known of both sides explains it."
+_ANOTHER_DEVICE = "another device"
+"""In place of the topic of a case whose likeliest reason is that the two runs are of two devices."""
 _PARTS: dict[EnvironmentPart, str] = {
     "device": "device",
     "card": "card (same model)",
@@ -243,26 +246,40 @@ def _or_none(value: int | None) -> str:
 def describe_topics_of(slow: Sequence[Slowdown]) -> Text:
     """Of how many of the slow (or of the fast) cases a likely reason is known, and the topics of the likeliest ones, the most
     frequent first."""
-    counts = Counter(topic for one in slow if (topic := _topic_of_likeliest(one)) is not None)
+    counts = Counter(name for one in slow if (name := _name_of_likeliest(one)) is not None)
     cases = f"{units.counted(len(slow), 'case')} of B {'is' if len(slow) == 1 else 'are'}"
     verdict = "faster" if any(one.faster == "b" for one in slow) else "slower"
     if not counts:
-        return Text(f"{cases} {verdict}. {_NOT_KNOWN}")
-    parts = (f"{TOPIC_NAMES[topic].lower()} ({count})" for topic, count in counts.most_common())
+        return Text(f"{cases} {verdict}. No likely reason is known.")
+    parts = (f"{name} ({count})" for name, count in counts.most_common())
     unknown = len(slow) - counts.total()
     rest = f"; not known: {unknown}" if unknown else ""
     return Text(f"{cases} {verdict}. The likeliest reasons: {', '.join(parts)}{rest}.")
 
 
-def _topic_of_likeliest(slow: Slowdown) -> Topic | None:
+def _name_of_likeliest(slow: Slowdown) -> str | None:
+    """What the likeliest reason is about; None without one."""
     likeliest = slow.likeliest
-    return next((facts.topic for facts in slow.topics if likeliest is not None and likeliest in facts.findings), None)
+    if isinstance(likeliest, OtherEnvironment) and likeliest.part in ("device", "card"):
+        return _ANOTHER_DEVICE
+    topics = (facts.topic for facts in slow.topics if likeliest is not None and likeliest in facts.findings)
+    return next((TOPIC_NAMES[topic].lower() for topic in topics), None)
 
 
 def describe_likeliest(slow: Slowdown) -> Text:
-    """A sentence about the likeliest reason of one case."""
+    """A sentence about the likeliest reason of one case; without one, what differs all the same."""
     likeliest = slow.likeliest
-    return Text(_NOT_KNOWN) if likeliest is None else Text("The likeliest reason: ") + describe_finding(likeliest) + "."
+    if likeliest is not None:
+        return Text("The likeliest reason: ") + describe_finding(likeliest) + "."
+    differ = [TOPIC_NAMES[facts.topic].lower() for facts in slow.topics if facts.findings]
+    if not differ:
+        return Text(_NOT_KNOWN)
+    verdict = "faster" if slow.faster == "b" else "slower"
+    if any(facts.unknown == "no_machine_code" for facts in slow.topics):
+        why = f"why B is {verdict} is not known, because the machine code of a side is not here"
+    else:
+        why = f"none of the differences is known to make B {verdict}"
+    return Text(f"What differs: {', '.join(differ)}; {why}.")
 
 
 def describe_how(slow: Slowdown) -> Text:

@@ -11,6 +11,7 @@ from kernelviz.core.configuration import configuration_text, parted
 from kernelviz.core.reasons import NeedMissing
 from kernelviz.metrics.rows import Row
 from kernelviz.metrics.tuning import Reason, Tried, speed_up_span, stopped_early
+from kernelviz.text.configurations import format_speed_up
 from kernelviz.text.failures import describe_failure, describe_reason, format_failure
 from kernelviz.text.text import Text, join, on_one_line, sentence_case
 
@@ -182,7 +183,7 @@ def format_gain(tuning: Tuning) -> Text:
     """The speed-up of the best configuration over the default one.
 
     >>> print(_gain(Span(estimate=1.25, low=1.2, high=1.3)), _gain(Span(estimate=1.25)), _gain(None), sep=", ")
-    1.25× the default (1.20–1.30), 1.25× the default, the default has no time
+    1.25× faster than the default (1.20–1.30), 1.25× faster than the default, the default has no time
     """
     return Text("the default is best") if tuning.configuration == tuning.default else _gain(tuning.speed_up)
 
@@ -190,10 +191,7 @@ def format_gain(tuning: Tuning) -> Text:
 def _gain(span: Span | None) -> Text:
     if span is None:
         return Text("the default has no time")
-    if span.low is None or span.high is None:
-        return Text(f"{units.factor(span.estimate)}× the default")
-    factor, low, high = units.factor_with_interval(span.estimate, span.low, span.high)
-    return Text(f"{factor}× the default ({low}–{high})")
+    return format_speed_up(span.estimate, span.low, span.high)
 
 
 def describe_cost(seconds: float, tried: Tried) -> Text:

@@ -102,6 +102,10 @@ def test_a_declared_technique_that_the_code_does_not_have_is_missing(bench: Benc
     other = tuple(replace(r, source_digest="0" * 16) if r.variant == "cuda_vec16" else r for r in run.results)
     case = by_case(kv.code_facts(replace(run, results=other)))["cuda_vec16", SMALL]
     assert (case.declared, case.proofs) == (None, ())
+    other = tuple(replace(r, source_digest="0" * 16) for r in code.run_with_cubins().results)
+    case = by_case(kv.code_facts(replace(code.run_with_cubins(), results=other)))["cuda_vec16", SMALL]
+    assert [(p.technique, p.status) for p in case.proofs] == [("vec16", "observed")]
+    assert list(map(text.format_proof, case.proofs)) == ["· 16-byte accesses"]
 
 
 def test_every_reason_without_facts_is_told(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,9 +116,11 @@ def test_every_reason_without_facts_is_told(bench: Bench, monkeypatch: pytest.Mo
     run = replace(run, results=tuple(replace(r, code=cpu) if r.variant == "torch_compile" else r for r in run.results))
     reasons = {variant: case.reason for (variant, key), case in by_case(kv.code_facts(run)).items() if key == SMALL}
     assert reasons == {
-        "torch_eager": "library", "torch_compile": "no_machine_code", "cuda_scalar": "unreadable", "triton_block": "not_here",
+        "torch_eager": "library", "torch_compile": "no_cubin", "cuda_scalar": "unreadable", "triton_block": "not_here",
         "cuda_vec16": None,
     }  # fmt: skip
+    on_cpu = replace(run, environment=replace(run.environment, device=samples.CPU))
+    assert by_case(kv.code_facts(on_cpu))["torch_compile", SMALL].reason == "no_machine_code"
     assert "this is not a cubin that can be read" in "\n".join(
         map(str, text.describe_missing_by_variant(kv.code_facts(run)))
     )
@@ -152,6 +158,14 @@ def test_a_stored_run_a_selection_and_bad_names(bench: Bench) -> None:
     assert {c.reason for c in kv.code_facts("h200-add")} <= {"library", "not_captured", None}
 
 
+def test_a_recorded_run_of_a_gpu_is_not_said_to_have_code_for_a_cpu(bench: Bench) -> None:
+    """torch.compile calls cuDNN there: its graph was captured, and it has no kernel of its own."""
+    cases = [case for case in kv.code_facts("h200-attention") if case.result.variant == "torch_compile"]
+    (told,) = text.describe_missing_by_variant(cases)
+    assert str(told).startswith("torch compile: source was captured but no cubin")
+    assert "CPU" not in str(told)
+
+
 def test_a_job_is_shared_and_asks_again_for_what_was_not_here(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     facts, run = bench.history.code_facts, code.run_with_cubins(with_contents=False)
     reading = facts.reading(run)
@@ -168,5 +182,6 @@ def test_a_job_is_shared_and_asks_again_for_what_was_not_here(bench: Bench, monk
 
 def test_every_technique_status_and_reason_has_a_text() -> None:
     assert set(TECHNIQUE_NAMES) == set(get_args(Technique))
+    assert [s for s, sign in text.PROOF_SIGNS.items() if sign == "✓"] == ["proven"], "what is not listed has no tick"
     assert set(text.PROOF_SIGNS) == set(text.PROOF_MEANINGS) == set(get_args(ProofStatus))
     assert set(text._REASONS) == set(get_args(NoFactsReason))

@@ -30,7 +30,9 @@ from kernelviz.store import Store
 from kernelviz.text.code_changes import describe_cause, describe_change
 from kernelviz.text.ladder import describe_published
 from kernelviz.text.ladder_changes import describe_code_changes, describe_source_changes, describe_unread_code
+from kernelviz.text.ladder_facts import facts_of_step
 from kernelviz.text.ladder_markdown import excerpts
+from kernelviz.text.ladder_summary import describe_summary
 from kernelviz.text.slowdown import describe_likeliest
 
 H200_MATMUL = "h200-matmul"
@@ -151,7 +153,7 @@ def test_the_bf16_ladder_of_an_h200_shows_its_source_without_stored_code(bench: 
     if not all(map(kernel_sources.has, named)):  # the kernel has changed since the run
         pytest.skip("the package has another wgmma.cu than the run")
     assert str(describe_source_changes(changes.sources["cuda_wgmma_wide"])) == (
-        "the source is the same; macros: COLUMNS 128 → 256."
+        "the source is the same; only this macro differs: COLUMNS 128 → 256."
     )
     tiled = changes.sources["cuda_tiled"]
     assert tiled.files[0].kernels == ("matmul_naive", "matmul_tiled")
@@ -304,6 +306,35 @@ def test_compare_says_of_each_slower_and_faster_rung_what_the_ladder_says(bench:
         told[step.gain.kind].add(cause is None)
     assert told["slower"] == told["faster"] == {True, False}, (
         "some have a cause in the machine code, and some have none"
+    )
+
+
+def test_the_facts_of_a_rung_do_not_contradict_each_other(bench: Bench) -> None:
+    bench.history.code_facts.reading(bench.load(LADDER_WITH_CODE)).wait(60)
+    ladder = use_case.ladder_of_stored(bench, LADDER_WITH_CODE)
+    of, changes = ladder.main, changes_of(bench, ladder)
+    assert of is not None
+    told = {step.variant: dict(facts_of_step(ladder, of, step, changes, ladder.metric)) for step in of.steps}
+
+    persistent = told["cuda_wgmma_persistent"]
+    assert persistent["Machine code"].startswith("both rungs run the same machine code, so only its launch can differ")
+    assert persistent["Source"].endswith(
+        "only this macro differs: PERSISTENT 0 → 1; the compiled code is the same, so that only the launch can differ."
+    )
+    assert told["cuda_wgmma_hilbert"]["Configuration"].endswith("group=0; compiled with GROUP 1.")
+    by_size = told["cuda_wgmma_by_size"]
+    assert by_size["Configuration"].endswith("chosen by the sizes; compiled with COLUMNS 256, CLUSTER 2, STAGES 4.")
+    assert "only these macros differ: GROUP 1 → 8, SPLIT_K 0 → 1." in by_size["Source"]
+    assert "(spills) 0 → 35, none of them in an iteration of the main loop" in by_size["Machine code"]
+    wgmma = told["cuda_wgmma"]
+    assert "TMA replaced cp.async, which should make it faster" in wgmma["Machine code"]
+    assert "Gain here" not in wgmma
+    assert wgmma["Loss here"].startswith("▼ 1.168×")
+    assert told["cuda_wmma"]["New technique"] == "warp-level MMA.", "wmma is another instruction of PTX than mma.sync"
+    summary = str(describe_summary(summary_of(ladder, of), ladder.metric))
+    assert (
+        "with the last 2 together it is 1.012× (1.009–1.017) slower than with cuda wgmma tma store, compared directly in the "
+        "same rounds" in summary
     )
 
 

@@ -68,7 +68,7 @@ def test_each_case_has_its_differences_or_the_reason(bench: Bench, capsys: pytes
     assert "unknown: a side has no machine code" in " ".join(printed.split())
     main(["compare", "a", "b", "--code", "--json"])
     printed_json = json.loads(capsys.readouterr().out)
-    assert "wgmma replaced mma.sync" in next(c for c in printed_json["code_changes"] if c["changes"])["summary"]
+    assert "wgmma replaced warp-level MMA" in next(c for c in printed_json["code_changes"] if c["changes"])["summary"]
     records = printed_json["code"]
     assert {r["version_b"] for r in records if "version_b" in r} == {"3.7.1"}
     assert next(r["unknown"] for r in records if "unknown" in r) == "not_captured"

@@ -100,7 +100,8 @@ def test_tuned_cancelled_resumed_used_and_forgotten(
     shown = kernelviz("runs", "show", run_id[1]).stdout
     assert re.search(r"✕ 7 × does not compile: out of resource: shared memory", shown)
     assert re.search(
-        r"Best: block=\d+, way=\d, [\d.]+× the default \([\d.]+–[\d.]+\)\. in_blocks uses it from now on", shown
+        r"Best: block=\d+, way=\d, [\d.]+× faster than the default \([\d.]+–[\d.]+\)\. in_blocks uses it from now on",
+        shown,
     )
     assert re.search(r"Tuning took [\d.]+ s of the device", shown)
 

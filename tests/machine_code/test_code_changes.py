@@ -271,7 +271,7 @@ def test_spills_are_named_before_everything_that_is_not_measured() -> None:
     outside = ranked(outside_the_main_loop(four), outside_the_main_loop(eight), "b")
     assert {type(one.change): one.explains for one in outside.changes}[SpillsChange] == "neutral"
     appeared = ranked(eight, four, "a")
-    told = "from B to A: accesses to local memory (spills) 590 → 0, in an iteration 194 → 0."
+    told = "from A to B, accesses to local memory (spills) 0 → 590, in an iteration 0 → 194."
     assert str(describe_cause(appeared)).endswith(told)
 
 

@@ -58,7 +58,7 @@ def test_what_only_one_kernel_loops_over_is_not_compared_by_iteration() -> None:
 
 def test_text_names_both_values_and_the_place() -> None:
     texts = [str(describe_fact_difference(d)) for d in fact_differences(only("matmul-sm_80"), only("matmul-sm_90"))]
-    assert {"mma.sync: yes → no", "wgmma: no → yes"} <= set(texts)
+    assert {"warp-level MMA: yes → no", "wgmma: no → yes"} <= set(texts)
     copies = CopyType(kind="tma_load", multicast=True, width_bytes=None)
     difference = FactDifference(region="main_loop", role=2, fact="copy", detail=copies, a=0, b=1)
     text = "TMA load (multicast) in an iteration of the main loop of warp role 2: 0 → 1"

@@ -205,7 +205,8 @@ def test_the_sentence_names_ends_largest_gain_slow_steps_and_what_the_last_ones_
     said = str(describe_summary(summary, "bandwidth"))
     assert said.startswith("CUDA C++: 4 rungs from 438 GB/s to 3.48 TB/s, 7.96×")
     assert "the largest gain is cuda second, 7.87×" in said
-    assert "cuda third makes it slower; the last 2 together give 1." in said
+    assert "cuda third makes it slower; with the last 2 together it is 1.01" in said
+    assert " faster than with cuda second, compared directly in the same rounds." in said
     assert "faster than torch eager, the fastest library, and reaches 79 % of the roof." in said
 
 

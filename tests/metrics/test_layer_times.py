@@ -55,7 +55,7 @@ def test_a_sum_names_what_is_missing_and_ratios_are_of_the_same_parts() -> None:
         assert one.missing == ("down",)
         assert one.interval is not None
     assert layer_sum([part("up")], "eager").interval is None
-    assert time_by_part(parts).layout.annotations[1].text.endswith("1 part missing")
+    assert time_by_part(parts).layout.annotations[1].text == "incomplete: 5.000 s<br>2 of 3 parts"
 
 
 def test_what_fusing_saves() -> None:
@@ -125,6 +125,31 @@ def test_kernels_without_a_part_are_shown_as_such() -> None:
     assert [row.share for row in group_rows([result])] == [0.7, 0.3]
     figure = time_by_part([part("up")], [result])
     assert "<b>" not in str(figure.to_plotly_json()["data"][0]["name"])
+
+
+def test_parts_that_are_computed_together_are_drawn_in_two_colours_under_their_own_name() -> None:
+    def measured(estimate: float) -> Measured:
+        return Measured(estimate=estimate, low=estimate, high=estimate)
+
+    def layer(variant: str, *groups: tuple[tuple[str, ...], float]) -> WorkloadResult:
+        case = WorkloadCase(workload="transformer_layer", values={}, variant=variant)
+        whole = tuple(
+            WorkloadGroup(parts=parts, kernels=("k",), time=measured(s), kernels_s=(s,)) for parts, s in groups
+        )
+        return WorkloadResult(case=case, values={"layer_s": measured(sum(s for _, s in groups))}, groups=whole)
+
+    eager = layer("eager", (("gate",), 1.0), (("up",), 1.2))
+    figure = time_by_part([part("gate"), part("up")], [eager, layer("compiled", (("gate", "up"), 2.0))])
+    colour = {t.name: t.marker.color for t in figure.data if t.y == ("whole layer, eager",)}
+    (together,) = [t for t in figure.data if t.y == ("whole layer, compiled",)]
+    assert together.name == "gate projection + up projection"
+    assert together.showlegend
+    assert (together.marker.color, together.marker.pattern.fgcolor) == (
+        colour["up projection"], colour["gate projection"]
+    )  # fmt: skip
+    # The axis has ticks as far as the bars, and a label after them has its space.
+    assert figure.layout.xaxis.tickvals[-1] == 2.5
+    assert 2.5 < figure.layout.xaxis.range[1] < 1.5 * 2.2
 
 
 RECORDED = {

@@ -15,6 +15,7 @@ from kernelviz.core.code_facts import CaseFacts, KernelOfCase
 from kernelviz.core.machine_code import Access, CodeFacts, KernelFacts, Occupancy, WarpRole
 from kernelviz.core.notes import StaleTuning
 from kernelviz.core.result import Failure
+from kernelviz.formats import shipped_runs
 from kernelviz.metrics.code_changes import ranked
 from kernelviz.metrics.comparison import Comparison, Pair, compare
 from kernelviz.metrics.slowdown import Slowdown, is_slower, slowdown
@@ -105,7 +106,29 @@ def test_a_pair_in_which_all_is_equal_has_no_reason() -> None:
     assert slow.likeliest is None
     assert str(describe_likeliest(slow)) == "Nothing that is known of both sides explains it."
     assert str(describe_slowdown(slow)) == "the reason is not known"
-    assert str(describe_topics_of([slow])) == "1 case of B is slower. Nothing that is known of both sides explains it."
+    assert str(describe_topics_of([slow])) == "1 case of B is slower. No likely reason is known."
+
+
+def test_kernels_that_differ_are_named_where_their_machine_code_is_not_known() -> None:
+    """It said “Nothing that is known of both sides explains it.” above “≠ Kernels: …”."""
+    run = shipped_runs.load("h200-rmsnorm")
+    compared = compare(run, run, variant_a="torch_eager", variant_b="cuda_async")
+    a = CaseFacts(result=compared.pairs[0].before, reason="library")
+    b = CaseFacts(result=compared.pairs[0].after, reason="not_here")
+    fast = speedup(compared, compared.pairs[0], ranked(a, b, "b"))
+    assert fast.likeliest is None
+    assert str(describe_likeliest(fast)) == (
+        "What differs: kernels; why B is faster is not known, because the machine code of a side is not here."
+    )
+
+
+def test_another_device_is_named_as_the_reason_and_not_as_an_environment() -> None:
+    a, b = (shipped_runs.load(f"{device}-rmsnorm") for device in ("h200", "h100-80gb-hbm3"))
+    compared = compare(a, b)
+    slow = [slowdown(compared, pair) for pair in compared.pairs if is_slower(pair)]
+    told = str(describe_topics_of(slow))
+    assert "another device (" in told
+    assert not any(word in told for word in ("environment", "precondition"))
 
 
 def test_planted_spills_are_named_before_what_follows_from_them() -> None:

@@ -46,7 +46,7 @@ def test_the_same_source_with_other_macros_names_the_macros() -> None:
     changes = source_changes(a, b)
     assert changes.macros == (ValueChange("TILE", "64", "128"),)
     assert not changes.files
-    assert said(a, b) == "the source is the same; macros: TILE 64 → 128."
+    assert said(a, b) == "the source is the same; only this macro differs: TILE 64 → 128."
 
 
 def test_another_kernel_of_the_same_file_shows_the_lines_of_the_two_kernels_only() -> None:

@@ -79,7 +79,7 @@ def test_every_part_of_a_tuning_can_be_opened_by_its_address(stored: Bench) -> N
     for part in PARTS:
         test = opened(run="tuning-1", autotune_view=part)
         said = words(test)
-        assert "**Best: block=2048, warps=2, parts=1, 206.4 µs, 1.786× the default (1.785–1.787)." in said
+        assert "**Best: block=2048, warps=2, parts=1, 206.4 µs, 1.786× faster than the default (1.785–1.787)." in said
         assert "30 have no time, 6 of them wrong." in said
         drawn[part] = [c.key for c in charts(test)]
         assert param(test, "run") == "tuning-1"

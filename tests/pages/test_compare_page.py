@@ -63,12 +63,12 @@ def test_two_runs_give_verdicts_worst_first(both: Bench) -> None:
     assert "None: both sides have the same device, driver, library versions and method." in said
     assert str(test.selectbox(key="case").value).endswith("| triton_persistent")
     # Why: the source has changed, and the sample's code is a library's, so that spills are unknown. Nothing else differs.
-    assert "##### Slower after optimising" in said
+    assert "##### Where B is slower" in said
     assert "6 cases of B are slower. The likeliest reasons: kernels (6)." in said
     assert "**Why is B slower here?** The likeliest reason: the source of the variant has changed." in said
     assert ":red[**≠ Kernels**]: the source of the variant has changed" in said
     assert ":orange[**? Spills**]: unknown: a side has no machine code here" in said
-    assert ":gray[**= Environment**]: the same device, driver and versions" in said
+    assert ":gray[**= Device and versions**]: the same device, driver and versions" in said
     test.selectbox(key="case").set_value(next(c for c in test.selectbox(key="case").options if "▲" in c)).run()
     said = words(test)
     assert "Why is B slower here?" not in said
@@ -290,11 +290,11 @@ def test_the_machine_code_of_two_variants_names_the_likeliest_cause_first(bench:
     bench.history.take_in(encode(msgspec.structs.replace(run, results=results)))
     assert bench.history.code_facts.reading(bench.load(run.id)).wait(30)
     test = opened(a=run.id, b=run.id, variant_a="cuda_vec16", variant_b="cuda_scalar")
-    assert "The likeliest reasons: precondition (2)." in words(test)
+    assert "The likeliest reasons: grid and fast paths (2)." in words(test)
     test.toggle(key="machine_code").set_value(True).run()
     said = words(test)
-    told = "told from B to A: 16-byte loads and stores replaced 4-byte ones."
-    assert f"**The likeliest reason why A is faster, {told}**" in said
+    told = "from A to B, 4-byte loads and stores replaced 16-byte ones."
+    assert f"**The likeliest reason why A is faster: {told}** In favour of A: Wider accesses" in said
     assert "Wider accesses keep more bytes in flight" in said
     changes = next(d.value for d in test.table if "How it can help" in d.value)
     assert changes["Change from A to B"][0] == "▸ 4-byte loads and stores replaced 16-byte ones"

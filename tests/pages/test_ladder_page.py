@@ -63,7 +63,7 @@ def test_the_first_visit_shows_the_recorded_ladder_of_an_h200_and_what_is_missin
     said = words(test)
     assert (param(test, "run"), param(test, "problem"), param(test, "ladder")) == (H200_MATMUL, KEY, "cuda")
     assert (
-        "CUDA C++: 13 rungs from 4.12 to 790 TFLOP/s, 192×; the largest gain is cuda wmma (new technique: mma.sync), 23.7×"
+        "CUDA C++: 13 rungs from 4.12 to 790 TFLOP/s, 192×; the largest gain is cuda wmma (new technique: warp-level MMA), 23.7×"
         in said
     )
     assert "No ladder of matmul can be measured on AMD EPYC 9654: 38 need CUDA." in said
@@ -164,7 +164,7 @@ def test_while_machine_code_is_read_each_rung_says_so_where_it_will_be(
     said = words(opened())
     assert said.count("**Machine code**: it is being read …") == 12  # nothing changed at the first of 13 rungs
     rung = said[said.index("13 · cuda wgmma by size") :]
-    assert rung.index("**Gain here**") < rung.index("it is being read …") < rung.index("**Source**")
+    assert rung.index("**Loss here**") < rung.index("it is being read …") < rung.index("**Source**")
     assert "Reading the machine code of all rungs takes about five seconds" in said
 
 

@@ -98,12 +98,15 @@ def test_without_a_gpu_the_page_opens_with_recorded_results(bench: Bench) -> Non
     most = "NVIDIA H200"
     assert f"recorded on {most}" in text
     assert "recorded on another machine" in text
-    assert re.search(f"{most} has the most results of layers .[0-9]+., so the page opens with it", text)
+    assert re.search(f"is of {most} .[0-9]+ results., so the page opens with it", text)
+    address = "https://huggingface.co/meta-llama/Meta-Llama-3-8B"
+    sizes = next(str(c.value) for c in test.caption if str(c.value).startswith("Sizes: "))
+    assert sizes.endswith(f"]({address}) config.json"), "the address of the sizes is a link"
     assert "its parts within it 2.898 ms; the unexplained rest is" in text
     assert not [b for b in test.button if b.key == "measure_model"]
     assert test.query_params["results"] in (most, [most])
     text = said(opened(results="NVIDIA H100 80GB HBM3"))
-    assert re.search(f"{most} has the most results of layers .[0-9]+..", text)
+    assert re.search(f"is of {most} .[0-9]+ results..", text)
     assert "Measured as one module, the layer takes 2.983 ms in torch eager and 2.708 ms with torch.compile" in text
     assert "Op by op, only 1 of the 13 parts" in text
 

@@ -36,7 +36,7 @@ def test_a_best_that_is_the_default_has_one_mark_and_one_label() -> None:
     run = tunings.run()
     plan = msgspec.structs.replace(run.plan, variants=tuple(names), baseline=names[0])
     figure = plots.time_by_parameter(msgspec.structs.replace(run, plan=plan, results=results), "block")
-    assert [text for trace in figure.data for text in (trace.text or ())] == ["best = default"]
+    assert [note.text for note in figure.layout.annotations] == ["best = default"]
 
 
 @pytest.mark.parametrize("name", CHARTS)
@@ -62,8 +62,12 @@ def test_best_default_failures_and_stopped_ones_differ_by_shape_and_have_names()
     assert looks == {
         "correct": "circle", "stopped early (one block)": "circle-open", "no time": "x", "default": "diamond", "best": "star",
     }  # fmt: skip
-    labels = {t.name: tuple(t.text) for t in figure.data if t.text}
-    assert labels == {"default": ("default",), "best": ("best",)}
+    assert not any(t.text for t in figure.data), "a label among the points would cover them"
+    beside = {note.text: note for note in figure.layout.annotations if note.xref == "paper" and note.x == 1}
+    assert {name: note.yanchor for name, note in beside.items()} == {"default": "bottom", "best": "top"}
+    assert figure.layout.margin.r > 40, "the names have their own space"
+    lines = {line.line.color: line.y0 for line in figure.layout.shapes}
+    assert lines == {t.marker.color: t.y[0] for t in figure.data if t.name in ("best", "default")}
     highest = max(y for t in figure.data if t.name != "no time" for y in t.y)
     assert all(y > highest for t in figure.data if t.name == "no time" for y in t.y), "at the edge, above all times"
 
@@ -72,10 +76,13 @@ def test_parallel_coordinates_say_how_many_are_drawn() -> None:
     figure = plots.time_by_all_parameters(MANY)
     names = [t.name for t in figure.data]
     timed = len(configuration_space(MANY).timed)
-    assert names[0] == f"others (60 of {timed - 2 - (timed - 2) // 10} drawn)"
+    assert names[0] == f"others (a sample, 60 of {timed - 2 - (timed - 2) // 10})"
     assert names[-1] == "best"
     assert {t.line.dash for t in figure.data if t.name == "default"} == {"dash"}
     assert [*figure.layout.xaxis.ticktext] == ["block", "warps", "parts", "stages", "time"]
+    values = [note for note in figure.layout.annotations if note.xanchor == "center"]
+    assert values
+    assert all(note.bgcolor for note in values), "lines run through the values of an axis"
 
 
 def test_spills_are_triangles() -> None:

@@ -19,7 +19,7 @@ from kernelviz.ui.shared.text import bullets, plain
 _WAIT_S = 0.4
 """A page waits this long for the facts, so that it is drawn once where they are known or few."""
 _ASK_EVERY = "0.5s"
-_COLOURS: dict[ProofStatus, str] = {"proven": "green", "missing": "orange", "undeclared": "gray"}
+_COLOURS: dict[ProofStatus, str] = {"proven": "green", "missing": "orange", "undeclared": "gray", "observed": "gray"}
 
 
 def facts_of_cases(bench: Bench, run: Run, whole: Run, problem: Problem) -> None:

@@ -18,7 +18,7 @@ from kernelviz.tables.code_sides import CODE_SIDES, side_facts
 from kernelviz.text import describe_pair, format_time, format_variant
 from kernelviz.text.code_changes import MOST, describe_cause, describe_changes, describe_missing_sides
 from kernelviz.text.code_listings import KIND_NAMES
-from kernelviz.text.code_mechanisms import describe_mechanism
+from kernelviz.text.code_mechanisms import describe_favour, describe_mechanism
 from kernelviz.text.comparison import describe_verdict_of
 from kernelviz.text.results import format_configuration
 from kernelviz.ui.code.choice import Side
@@ -96,10 +96,11 @@ def what_changed(a: CaseFacts | None, b: CaseFacts | None, difference: MeasuredD
         return
     changes = compared_code.changes_of(a, b, difference)
     if difference is not None:
-        mechanism = describe_mechanism(changes.cause) if changes.cause is not None else None
+        how = describe_favour if changes.faster == "a" else describe_mechanism
+        mechanism = how(changes.cause) if changes.cause is not None else None
         st.markdown(f"**{plain(describe_cause(changes))}** {plain(mechanism or '')}")
     if changes.changes:
-        st.markdown(plain(f"What changed: {describe_changes(changes)}."))
+        st.markdown(plain(f"What changed from A to B: {describe_changes(changes)}."))
     if changes.known or changes.changes:
         for line in describe_missing_sides(changes):
             st.caption(plain(line))

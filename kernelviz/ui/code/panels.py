@@ -21,7 +21,12 @@ from kernelviz.ui.code.reading import CodeToShow
 from kernelviz.ui.shared import live_progress, site, table
 from kernelviz.ui.shared.text import bullets, plain
 
-COLOURS: Final[dict[ProofStatus, str]] = {"proven": "green", "missing": "orange", "undeclared": "gray"}
+COLOURS: Final[dict[ProofStatus, str]] = {
+    "proven": "green",
+    "missing": "orange",
+    "undeclared": "gray",
+    "observed": "gray",
+}
 
 
 def title() -> None:

@@ -10,7 +10,7 @@ from kernelviz.tables.code_changes import CODE_CHANGES
 from kernelviz.tables.code_differences import CODE_DIFFERENCES
 from kernelviz.text.code_changes import describe_cause, describe_missing_sides
 from kernelviz.text.code_differences import describe_compilers
-from kernelviz.text.code_mechanisms import describe_mechanism
+from kernelviz.text.code_mechanisms import describe_favour, describe_mechanism
 from kernelviz.ui.shared import site, table
 from kernelviz.ui.shared.text import plain
 
@@ -26,7 +26,8 @@ def machine_code_of_case(bench: Bench, comparison: Comparison, pair: Pair) -> No
     facts = bench.history.code_facts
     changes = changes_of_pair(facts, comparison, pair)
     with st.container(border=True, key="code_of_pair"):
-        mechanism = describe_mechanism(changes.cause) if changes.cause is not None else None
+        how = describe_favour if changes.faster == "a" else describe_mechanism
+        mechanism = how(changes.cause) if changes.cause is not None else None
         st.markdown(f"**{plain(describe_cause(changes))}** {plain(mechanism or '')}")
         if changes.known or changes.changes:
             for line in describe_missing_sides(changes):

@@ -1,4 +1,4 @@
-"""Slower after optimising: why cases of B are slower than those of A, by what is known of both sides; and why one is faster."""
+"""Where B is slower: why cases of B are slower than those of A, by what is known of both sides; and why one is faster."""
 
 import streamlit as st
 
@@ -32,8 +32,8 @@ _ASK_EVERY = "0.5s"
 _STYLES: dict[Status, str] = {"differs": "red", "same": "gray", "unknown": "orange"}
 _STYLES_IF_FASTER: dict[Status, str] = {**_STYLES, "differs": "green"}
 _HELP = (
-    "Compares kernels, preconditions, spills, occupancy, error, clock and environment of both sides. What differs in favour "
-    "of the faster side can be the reason; that it is, only a measurement of this one change proves."
+    "Compares kernels, grid and fast paths, spills, occupancy, error, clock, and device and versions of both sides. What differs "
+    "in favour of the faster side can be the reason; that it is, only a measurement of this one change proves."
 )
 
 
@@ -41,7 +41,7 @@ def slower_cases(bench: Bench, comparison: Comparison) -> None:
     """All cases of which B is slower with their likeliest reasons, the worst first; nothing if there is none."""
     if not any(map(is_slower, comparison.pairs)):
         return
-    st.markdown("##### Slower after optimising", help=_HELP)
+    st.markdown("##### Where B is slower", help=_HELP)
     if not _code_is_read(bench, comparison):
         return
     slow = slowdowns(bench.history.code_facts, comparison)

@@ -62,7 +62,7 @@ def selection(bench: Bench) -> Choice | None:
             "Context", "context", start, preset.most_context, f"context_{phase}_{name}",
             "Tokens of each sequence; when decoding, those in the cache with the new one.",
         )  # fmt: skip
-    st.caption(f"Sizes: {plain(preset.source)}")
+    st.caption(f"Sizes: [{plain(preset.address)}]({preset.address}) {plain(preset.file)}")
     try:
         _, call = model.call_of(name, phase, batch, context, dtype)
     except BadField as error:

@@ -21,8 +21,8 @@ def controls(bench: Bench, layer: Layer) -> None:
         most = recorded_sources()[0]
         st.caption(
             "These results were recorded on another machine. To measure the layer here, choose this machine under Results. "
-            f"Of the recorded GPUs, {plain(most.device.name)} has the most results of layers ({recorded_layers(most)})"
-            f"{', so the page opens with it' if most == layer.source else ''}."
+            f"Most of what was recorded of layers and of their ops is of {plain(most.device.name)} "
+            f"({units.counted(recorded_layers(most), 'result')}){', so the page opens with it' if most == layer.source else ''}."
         )
         return
     state = model_runs.progress(bench, layer)
