@@ -8,7 +8,7 @@ decides nothing: the claim is unclear, however far the number is from the publis
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Literal, assert_never
 
@@ -375,4 +375,7 @@ def _of_memory(assessed: _Assessed, claim: Claim, test: MemoryTest, expected: fl
 
 def _compared(assessed: _Assessed, claim: Claim, expected: float, number: Interval) -> Assessment:
     verdict, reason = compare(claim, expected, number)
-    return assessed(verdict, reason, measured=number)
+    judged = assessed(verdict, reason, measured=number)
+    if judged.unconverted:  # the sources' cards have data sheets, so it is that of this device
+        return replace(judged, verdict="cannot be tested here", reason=NoDataSheet(judged.device))
+    return judged

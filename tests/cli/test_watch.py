@@ -53,7 +53,10 @@ def test_an_alert_is_told_once_on_stderr_with_ones_own_threshold(
     monkeypatch.setattr(use_cases, "current", lambda: made)
     assert main(["device", "--watch"]) == 0
     told = capsys.readouterr().err
-    assert told.count("NVIDIA H200 was busy 40 % of the last 30 s while a run was in progress, below the alert's 60 %") == 1
+    assert (
+        told.count("NVIDIA H200 was busy 40 % of the last 30 s while a run was in progress, below the alert's 60 %")
+        == 1
+    )
     assert main(["device", "--watch", "--busy-below", "30"]) == 0
     assert "was busy" not in capsys.readouterr().err
 

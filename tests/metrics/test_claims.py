@@ -138,8 +138,9 @@ def test_a_number_that_cannot_be_converted_is_unknown_on_this_card() -> None:
     assert cells["ratio"] == "–"
     assert "data sheets of both cards" in str(describe_conversion(one))
     assert (record(one)["expected"], record(one)["ratio"]) == (None, None)
+    assert (one.verdict, one.reason) == ("cannot be tested here", r.NoDataSheet("B"))
     same = assess(scaled, replace(facts(result("own", 1e-3)), device="A"))
-    assert not same.unconverted, "it was published on this card"
+    assert (same.unconverted, same.verdict) == (False, "does not hold"), "it was published on this card"
 
 
 @pytest.mark.parametrize(
