@@ -167,7 +167,7 @@ def test_an_op_alone_in_the_address_opens_its_family_and_what_is_unknown_is_name
     assert "In the address, 'familie' is ignored: this page knows fusion_family, fusion_op" in words(
         opened(familie="x")
     )
-    assert "In the address, fusion_family 'x' is not among" in words(opened(family="x"))
+    assert "In the address, family 'x' is not among" in words(opened(family="x"))
     assert "No run **nonsense** of " in words(opened(run="nonsense"))
     assert param(opened(run="h200-linear_gelu"), "of_run") == "h200-linear_gelu"
 
