@@ -10,11 +10,12 @@ from pathlib import Path
 
 import drawn_list
 import list_a
+import msgspec
 import pytest
 import quick_sweep
 import read_list
 
-from kernelviz.core import BadField
+from kernelviz.core import BadField, Failure
 from kernelviz.formats import shipped_runs
 from kernelviz.metrics.library_comparison import OWN
 from kernelviz.ops import catalogue
@@ -174,9 +175,24 @@ def test_a_miss_and_a_bad_choice_are_listed_and_a_choice_without_a_time_counts_a
     file.write_text("".join(f"{json.dumps(one)}\n" for one in (fine, slow, unclear, nothing)))
     seed, again = list_a.misses(file)
     assert seed == "a seed again"
-    assert again == [drawn_list.Drawn(0, "any", first.problem)] * 2, (
-        "those that are slower, and whose choice has no time"
+    assert again == [drawn_list.Drawn(0, "any", first.problem)] * 3, (
+        "slower, far slower though unclear, no time of auto"
     )
+    fine = {**fine, "library_s": {"torch_eager": 1.9e-6}}
+    file.write_text(f"{json.dumps(fine)}\n")
+    assert list_a.misses(file)[1] == [], "unclear, and not far"
+
+
+def test_beside_a_mistake_of_a_variant_a_problem_gets_a_run_of_its_own() -> None:
+    run = shipped_runs.load("h200-softmax")
+    keys = list(dict.fromkeys(result.problem.key for result in run.results))[:3]
+    results = {number: [r for r in run.results if r.problem.key == key] for number, key in enumerate(keys)}
+    some = [drawn_list.Drawn(number, "any", of[0].problem) for number, of in results.items()]
+    assert list_a.measured_alone(some, results) == []
+    mistake = msgspec.structs.replace(results[1][0], outcome=Failure(stage="wrong"))
+    assert list_a.measured_alone(some, {**results, 1: [mistake, *results[1][1:]]}) == [some[0], some[2]]
+    assert list_a.measured_alone(some[1:2], {1: [mistake]}) == []
+    assert list_a.measured_alone(some, {**results, 2: []}) == [some[2]], "a run that was given up"
 
 
 def test_a_quick_sweep_draws_memory_bound_problems_that_fit_on_a_gpu_together_each_once() -> None:

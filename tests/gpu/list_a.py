@@ -23,7 +23,7 @@ import json
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -39,7 +39,7 @@ from kernelviz.hardware.discovery import discover
 from kernelviz.metrics.figures import again_of, figure_of
 from kernelviz.metrics.library_comparison import OWN, ComparisonRow, comparison_rows, time_s
 from kernelviz.metrics.verdict_reasons import NoSharedRounds
-from kernelviz.metrics.winner import compared
+from kernelviz.metrics.winner import NEVER_WINNING, compared
 from kernelviz.ops import Op, Variant, op_named
 from kernelviz.store import Store
 
@@ -216,8 +216,7 @@ def measure(
         else:
             rows = {row.problem.key: row for row in comparison_rows([run], auto=partial(auto_names, bench))}
             of_problem = {one.number: [r for r in run.results if r.problem == one.problem] for one in some}
-            # A run that was given up may have problems that it never began: each of them gets a run of its own.
-            alone = [one for one in some if not of_problem[one.number] and len(some) > 1]
+            alone = measured_alone(some, of_problem)
             rest = [*([one] for one in alone), *rest]
             lines = [
                 line_of(
@@ -240,6 +239,21 @@ def measure(
                 words = (line[name] for name in ("op", "sizes", "seconds", "verdict", "auto", "error"))
                 print(*words, flush=True)  # noqa: T201
     return sum(map(len, rest))
+
+
+def measured_alone(some: Sequence[Drawn], results: Mapping[int, Sequence[Result]]) -> list[Drawn]:
+    """The problems of a run that need a run of their own: those that it never began because it was given up, and those beside one
+    at which a variant was wrong or impossibly fast, because that variant is left out of the whole run. `results`: by number."""
+    if len(some) == 1:
+        return []
+    wrong = {one.number: {r.variant for r in results[one.number] if is_wrong(r)} for one in some}
+    everywhere = set().union(*wrong.values())
+    return [one for one in some if not results[one.number] or everywhere - wrong[one.number]]
+
+
+def is_wrong(result: Result) -> bool:
+    """Whether the result counts as a mistake of its variant."""
+    return isinstance(result.outcome, Failure) and result.outcome.stage in NEVER_WINNING
 
 
 def misses(file: Path) -> tuple[str, list[Drawn]]:

@@ -56,9 +56,14 @@ class Line:
 
     @property
     def missed(self) -> bool:
-        """Whether a library is faster, or auto chooses a variant that is slower than another one."""
+        """Whether a library is faster or `far` faster, or auto chooses a variant that is slower than another one."""
         slow_choice = self.auto_ratio is not None and self.auto_ratio < 1 / MOST_SLOWER
-        return slow_choice or (self.ratio is not None and not self.level)
+        return slow_choice or self.far or (self.ratio is not None and not self.level)
+
+    @property
+    def far(self) -> bool:
+        """Whether own is below WORST, whatever the verdict."""
+        return self.ratio is not None and self.ratio < WORST
 
     @property
     def auto_ratio(self) -> float | None:
@@ -115,7 +120,7 @@ def summary(lines: Sequence[Line]) -> list[str]:
         return [f"{len(lines)} problems, none with a correct time of an own variant and of a library"]
     level = sum(line.level for line in compared)
     near = sum((line.auto_ratio or 0) >= 1 / MOST_SLOWER for line in chosen)
-    below = sum((line.ratio or 0) < WORST for line in compared)
+    below = sum(line.far for line in compared)
     worst_auto = min((line.auto_ratio or 0 for line in chosen), default=0)
     ruled = [line.rule_ratio for line in lines if line.rule_ratio is not None]
     near_rule = sum(ratio >= 1 / MOST_SLOWER for ratio in ruled)
@@ -134,7 +139,7 @@ def worst(lines: Sequence[Line]) -> list[str]:
     """The lowest ratios of own and library, and of auto."""
     by_ratio = sorted((line for line in lines if line.ratio is not None), key=lambda line: line.ratio or 0)
     by_auto = sorted((line for line in lines if line.auto_ratio is not None), key=lambda line: line.auto_ratio or 0)
-    misses = [line for line in by_ratio if not line.level][:LISTED]
+    misses = [line for line in by_ratio if line.far or not line.level][:LISTED]
     slow = [line for line in by_auto if (line.auto_ratio or 0) < 1 / MOST_SLOWER][:LISTED]
     return [
         *(

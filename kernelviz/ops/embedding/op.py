@@ -14,15 +14,19 @@ from kernelviz.ops.embedding.variants import OWN_KERNELS, embedding_variants, ga
 def cost(sizes: Sizes, itemsize_bytes: int) -> Cost:
     """Each row that at least one id selects is read once; 8 bytes an id, and a row written for each; no arithmetic.
 
-    The ids are all rows in random order, repeated where there are fewer rows than ids: min(t, v) different ones.
+    The ids are all rows in random order, repeated where there are fewer rows than ids: min(t, v) different ones. Of a single row
+    all ids are known, so that none needs to be read.
 
     >>> cost({"v": 100, "t": 3, "d": 1024}, 2)
     Cost(work_flop=0, read_bytes=6168, written_bytes=6144)
     >>> cost({"v": 2, "t": 3, "d": 1024}, 2)
     Cost(work_flop=0, read_bytes=4120, written_bytes=6144)
+    >>> cost({"v": 1, "t": 3, "d": 1024}, 2)
+    Cost(work_flop=0, read_bytes=2048, written_bytes=6144)
     """
     v, t, row_bytes = sizes["v"], sizes["t"], sizes["d"] * itemsize_bytes
-    return Cost(work_flop=0, read_bytes=min(t, v) * row_bytes + 8 * t, written_bytes=t * row_bytes)
+    ids_bytes = 8 * t if v > 1 else 0
+    return Cost(work_flop=0, read_bytes=min(t, v) * row_bytes + ids_bytes, written_bytes=t * row_bytes)
 
 
 TOKENS = "1,16,64,512,4096,16384"
