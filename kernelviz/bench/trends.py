@@ -168,11 +168,12 @@ def _is_comparable(run: Run, device: Device, versions: Mapping[str, str]) -> boo
 
 
 def _alike_s(results: Iterable[Result]) -> dict[str, float]:
-    """The cold times in seconds of those that were timed on the device, or on the host, and launched, as most of them were.
+    """The cold times in seconds of those that were timed on the device, or on the host, as most of them were.
 
-    All timers on the device read the same time: a call that a tracer changes is timed by events (docs/measuring.md), beside calls
-    that the tracer times."""
+    All timers on the device read the same time: a call that a tracer changes is timed by events, beside calls that the tracer
+    times, and a call beside a copy by the driver is launched into the stream, beside graphs of calls of several kernels
+    (docs/measuring.md)."""
     figures = {r.variant: cold for r in results if (cold := figure_of(r.timing, "cold")) is not None}
-    ways = {name: (cold.timer in ON_DEVICE, cold.launch) for name, cold in figures.items()}
-    usual = mode(ways.values()) if ways else None
-    return {name: cold.estimate for name, cold in figures.items() if ways[name] == usual}
+    on_device = {name: cold.timer in ON_DEVICE for name, cold in figures.items()}
+    usual = mode(on_device.values()) if on_device else None
+    return {name: cold.estimate for name, cold in figures.items() if on_device[name] == usual}

@@ -187,6 +187,12 @@ def fourth_by_events(run: Run) -> Run:
     return of(run, "fourth", outcome=Timing(device_cold_s=by("events", sessions.figure(0.1e-6))))
 
 
+def fourth_in_stream(run: Run) -> Run:
+    """The same of one that was launched into the stream, beside graphs."""
+    figure = msgspec.structs.replace(by("cupti", sessions.figure(0.1e-6)), launch="stream")
+    return of(run, "fourth", outcome=Timing(device_cold_s=figure))
+
+
 def by(timer: Timer, figure: Figure) -> Figure:
     return msgspec.structs.replace(figure, timer=timer)
 
@@ -195,7 +201,7 @@ def traced(run: Run) -> Run:
     """What was timed by the host's clock was timed by the tracer."""
     for result in run.results:
         if isinstance(result.outcome, Timing):
-            figure = by("cupti", sessions.figure(TIMES_S[result.variant]))
+            figure = msgspec.structs.replace(by("cupti", sessions.figure(TIMES_S[result.variant])), launch="graph")
             run = of(run, result.variant, outcome=Timing(device_cold_s=figure))
     return run
 
@@ -245,9 +251,11 @@ def test_a_candidate_that_failed_for_good_and_one_that_was_timed_in_another_way_
     assert list(known.seconds) == ["first", "third"]
 
 
-def test_all_timers_on_the_device_count(bench: Bench) -> None:
-    """Of calls that the tracer times, and one that is timed by events because the tracer changes it."""
-    stored(bench, "1", CANDIDATES_HERE, lambda run: fourth_by_events(traced(run)))
+@pytest.mark.parametrize("change", [fourth_by_events, fourth_in_stream])
+def test_all_timers_on_the_device_and_ways_to_launch_count(bench: Bench, change: Changed) -> None:
+    """Of calls that the tracer times in graphs: one that is timed by events because the tracer changes it, or launched into the
+    stream because a call beside it has to be."""
+    stored(bench, "1", CANDIDATES_HERE, lambda run: change(traced(run)))
     known = stored_choice(bench, best(bench, "add", SIZES))
     assert known is not None
     assert list(known.seconds) == ["fourth", "second", "first", "third"]

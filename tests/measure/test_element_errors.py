@@ -15,10 +15,11 @@ from kernelviz.core.dtypes import DTYPES
 from kernelviz.core.inspection import OCTAVES, Element, OutputErrors
 from kernelviz.core.problem import Problem
 from kernelviz.measure.gate import check, element_errors
-from kernelviz.measure.gate.check import Reference
+from kernelviz.measure.gate.check import Reference, still_poisoned
 from kernelviz.measure.gate.element_errors import errors_of
 from kernelviz.measure.inspection import tensor_facts
 from kernelviz.measure.inspection.tensor_facts import facts_of, pieces
+from kernelviz.measure.timing.host import poison, unwritten
 from kernelviz.ops import TensorSpec, catalogue
 
 ALLOWED = 0.125
@@ -291,3 +292,13 @@ def test_the_gate_compares_only_equal_shapes(
     monkeypatch.setattr(check, "PROCESSOR_PIECE", 2)
     with pytest.raises(ValueError, match=re.escape(f"an output of {got} cannot be compared with one of {expected}")):
         check.Comparison()._add(torch.zeros(got), torch.zeros(expected, dtype=torch.float64), torch.zeros(()))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float8_e4m3fn, torch.int64], ids=str)
+def test_every_element_is_poisoned_whatever_the_strides_of_an_axis_of_one_element(dtype: torch.dtype) -> None:
+    column, number = torch.empty(5, 1), torch.empty(())
+    for tensor in (torch.empty_strided((5, 1), (1, 5), dtype=dtype), column.to(dtype), number.to(dtype)):
+        assert tensor.is_contiguous()
+        poison(tensor)
+        assert still_poisoned(tensor).all()
+        assert unwritten(tensor) == tensor.numel()

@@ -124,6 +124,16 @@ def test_a_launch_reads_the_inputs_as_they_are_when_it_is_called(tried: list[tup
         assert compare(op, problem, kept, launch()).passed, variant.name
 
 
+@pytest.mark.xdist_group("inductor")
+def test_the_compiled_transposition_of_one_row_is_not_the_memory_of_its_input() -> None:
+    op = op_named("transpose")
+    problem = op.problem({"m": 1, "n": 1031}, "fp32")
+    inputs = inputs_of(op, problem)
+    (result_NM,) = as_tuple(bind(op.variant_named("torch_compile"), problem, inputs)())
+    assert result_NM.data_ptr() != inputs[0].data_ptr()
+    assert compare(op, problem, inputs, (result_NM,)).passed
+
+
 def test_tf32_is_refused_on_a_cpu() -> None:
     op = op_named("matmul")
     problem = op.problem({"m": 2, "n": 2, "k": 2}, "fp32", compute="tf32")

@@ -149,7 +149,8 @@ def _at_once() -> None:
 
 def poison(tensor: Tensor) -> None:
     """Fill with 0xFF bytes, so that elements that the call does not write can be found."""
-    tensor.contiguous().view(torch.uint8).fill_(0xFF) if tensor.dim() else tensor.fill_(float("nan"))
+    # One axis, because the strides of an axis of one element may be any.
+    tensor.contiguous().view(-1).view(torch.uint8).fill_(0xFF)
 
 
 def unwritten(tensor: Tensor) -> int:

@@ -21,13 +21,14 @@ def torch_eager(x_MN: Tensor) -> Launch:
 
 @variant(backend="inductor", needs=("inductor",), slow_compile=True)
 def torch_compile(x_MN: Tensor) -> Launch:
-    """torch.compile of x.t().contiguous(), on the elements' bits: inductor's tiled Triton kernel on a GPU."""
+    """torch.compile of the clone of x.t(), on the elements' bits: inductor's tiled Triton kernel on a GPU."""
     import torch
 
     from kernelviz.ops.kernels.inductor import compiled
 
     def transposed(x_MN: Tensor) -> Tensor:
-        return x_MN.t().contiguous()
+        # A clone, because x.t().contiguous() of one row or column is the input's own memory.
+        return torch.clone(x_MN.t(), memory_format=torch.contiguous_format)
 
     # As integers, because inductor widens 16-bit floats to fp32 and rounds them back, which changes the bits of a NaN.
     transpose_bits = compiled(transposed, x_MN.view(torch.int32 if x_MN.element_size() == 4 else torch.int16))
