@@ -181,6 +181,9 @@ def test_a_miss_and_a_bad_choice_are_listed_and_a_choice_without_a_time_counts_a
     fine = {**fine, "library_s": {"torch_eager": 1.9e-6}}
     file.write_text(f"{json.dumps(fine)}\n")
     assert list_a.misses(file)[1] == [], "unclear, and not far"
+    assert [one.number for one in list_a.misses(file, [7])[1]] == [7]
+    file.write_text(f"{json.dumps({**fine, 'own_s': {}})}\n")
+    assert [one.number for one in list_a.misses(file)[1]] == [7], "nothing was measured"
 
 
 def test_beside_a_mistake_of_a_variant_a_problem_gets_a_run_of_its_own() -> None:

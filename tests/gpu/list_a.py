@@ -10,7 +10,8 @@ again until it says that the list is complete. No problem is begun after SECONDS
 take a minute more. Another `--seed` draws another list: list B is that of the hash of the last commit of a kernel,
 drawn and measured once; `--memory-bound` measures its problems of memory-bound ops only, two thirds of all.
 `tests/gpu/read_list.py` reads the file. All problems of an op follow each other, so that one machine measures them.
-`--again OTHER.jsonl` measures what was a miss in that file, in place of a list. `--part 1/4` measures every fourth op only,
+`--again OTHER.jsonl` measures what was a miss in that file, in place of a list, and problems that `--number` names; `--without`
+leaves out a variant, such as one whose calls of 15 s let a run seem dead. `--part 1/4` measures every fourth op only,
 for four GPUs that measure at once, each into a file of its own (CUDA_VISIBLE_DEVICES chooses the GPU). `--spread` takes a few
 problems of each op in turn, for a look at all ops in a short time.
 """
@@ -23,7 +24,7 @@ import json
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -77,19 +78,19 @@ def usual_variants(op: Op, problem: Problem) -> list[Variant]:
     return [v for v in usual if v.refuses(problem) is None]
 
 
-def plan_of(bench: Bench, drawn: Sequence[Drawn], device: str) -> Plan:
-    """Those of these variants that can run on this machine."""
+def plan_of(bench: Bench, drawn: Sequence[Drawn], device: str, without: Collection[str] = ()) -> Plan:
+    """Those of these variants that can run on this machine, but those in `without`."""
     problems = tuple(one.problem for one in drawn)
     usable = {offer.variant.name for offer in bench.offers(problems[0].op, device) if offer.lack is None}
-    names = tuple(name for name in variants_of(drawn) if name in usable)
+    names = tuple(name for name in variants_of(drawn) if name in usable and name not in without)
     if not names:
         raise BadField("variants", problems[0].op, f"none of its variants can run on {device}")
     return Plan(problems=problems, variants=names, baseline=names[0], device=device)
 
 
-def measured(bench: Bench, drawn: Sequence[Drawn], device: str) -> Run:
+def measured(bench: Bench, drawn: Sequence[Drawn], device: str, without: Collection[str] = ()) -> Run:
     """The run of some problems of an op and direction. Errors: KernelvizError."""
-    run_id = bench.run(plan_of(bench, drawn, device), METHOD)
+    run_id = bench.run(plan_of(bench, drawn, device, without), METHOD)
     for _ in bench.follow(run_id, timeout_s=MOST_WAIT_S):
         pass
     run = bench.load(run_id)
@@ -197,8 +198,10 @@ def measure(
     device: str = "cuda:0",
     *,
     evenly: bool = False,
+    without: Collection[str] = (),
 ) -> int:
-    """Measure what the file lacks, until the time is over, and return how many problems are left. `evenly`: each op in turn."""
+    """Measure what the file lacks, until the time is over, and return how many problems are left. `evenly`: each op in turn.
+    `without`: variants that are left out."""
     begun_s = time.monotonic()
     done = numbers_in(file, seed)
     rest = together([one for one in drawn if one.number not in done])
@@ -210,7 +213,7 @@ def measure(
         autos = {one.number: choice_of(bench, one.problem, device) for one in some}
         choice_s = time.monotonic() - run_begun_s
         try:
-            run = measured(bench, some, device)
+            run = measured(bench, some, device, without)
         except KernelvizError as error:
             lines = [line_of(one, seed, bench.device(device), (), None, error=str(error)) for one in some]
         else:
@@ -256,11 +259,16 @@ def is_wrong(result: Result) -> bool:
     return isinstance(result.outcome, Failure) and result.outcome.stage in NEVER_WINNING
 
 
-def misses(file: Path) -> tuple[str, list[Drawn]]:
-    """A name for the list of problems of this file in which a library was faster, or auto chose a slower variant; and these."""
+def misses(file: Path, numbers: Sequence[int] = ()) -> tuple[str, list[Drawn]]:
+    """A name for the list of problems of this file in which a library was faster, auto chose a slower variant, or nothing was
+    measured, or that have one of these `numbers`; and these."""
     values = [json.loads(line) for line in file.read_text().splitlines()]
     pairs = zip(values, read_list.read(file), strict=True)
-    missed = [Drawn(value["number"], value["shape"], line.problem) for value, line in pairs if line.missed]
+    missed = [
+        Drawn(value["number"], value["shape"], line.problem)
+        for value, line in pairs
+        if line.missed or line.ratio is None or value["number"] in numbers
+    ]
     return f"{values[0]['seed'] if values else ''} again", missed
 
 
@@ -289,17 +297,21 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--spread", action="store_true")
     parser.add_argument("--part", default="1/1", metavar="I/N")
     parser.add_argument("--again", type=Path, metavar="OTHER.jsonl")
+    parser.add_argument("--number", type=int, action="append", default=[], help="also measured again")
+    parser.add_argument("--without", action="append", default=[], metavar="VARIANT")
     given = parser.parse_args(arguments)
     seed: str = given.seed
     chosen: Sequence[Drawn] = problems(seed, given.count)
     if given.again is not None:
-        seed, chosen = misses(given.again)
+        seed, chosen = misses(given.again, given.number)
     if given.memory_bound:
         chosen = [one for one in chosen if is_memory_bound(op_named(one.problem.op))]
     drawn = part_of(chosen, given.part)
     with tempfile.TemporaryDirectory() as home:
         bench = Bench(Store.open(Path(home)), discover(), lock_directory=Path(home))
-        left = measure(bench, given.file, drawn, seed, given.most_s, given.device, evenly=given.spread)
+        left = measure(
+            bench, given.file, drawn, seed, given.most_s, given.device, evenly=given.spread, without=given.without
+        )
         bench.close()
     print("the list is complete" if not left else f"{left} problems are left: call it again")  # noqa: T201
     return 0
