@@ -6,11 +6,9 @@ case: {"case", "wrong"}. The interpreter has no fp8.
 
 from __future__ import annotations
 
-import json
-import sys
-
 import torch
 from checking import bind
+from interpreter_process import write_case
 
 from kernelviz.measure.session.inputs import as_tuple, torch_dtype
 from kernelviz.ops import Op, Variant, op_named
@@ -45,11 +43,7 @@ def main() -> None:
         for dtype in ("fp32", "fp16"):
             for size in SIZES:
                 if variant.backend == "triton":
-                    line = {
-                        "case": f"{variant.name} {dtype} {size}",
-                        "wrong": wrong_scales(op, variant, size, dtype),
-                    }
-                    sys.stdout.write(json.dumps(line) + "\n")
+                    write_case(f"{variant.name} {dtype} {size}", wrong_scales(op, variant, size, dtype))
 
 
 if __name__ == "__main__":

@@ -6,12 +6,11 @@ Run as a script with TRITON_INTERPRET=1 it tries the Triton variants, interprete
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Iterator
 
 import torch
 from checking import bind, compare, reasons_of
+from interpreter_process import write_case
 from torch import Tensor
 
 from kernelviz.measure.session.inputs import as_tuple, torch_dtype
@@ -104,11 +103,7 @@ def main() -> None:
         for variant in op_named(name).variants:
             for dtype, n in cases(("fp32", "fp16")):
                 if variant.backend == "triton" and (n is None) == (name == "copy"):
-                    line = {
-                        "case": f"{name} {variant.name} {dtype} {n or ''}",
-                        "wrong": wrong(name, variant, dtype, n),
-                    }
-                    sys.stdout.write(json.dumps(line) + "\n")
+                    write_case(f"{name} {variant.name} {dtype} {n or ''}", wrong(name, variant, dtype, n))
 
 
 if __name__ == "__main__":

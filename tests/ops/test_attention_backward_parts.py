@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from itertools import pairwise
 from pathlib import Path
 
@@ -13,6 +9,7 @@ import pytest
 import torch
 from checking import compare, inputs_of
 from emulator import Argument, Emulator, Grid, needs_compiler
+from interpreter_process import interpreted_lines
 from test_bounds_of_attention import gradients
 
 from kernelviz.ops import op_named
@@ -132,12 +129,7 @@ def test_a_part_that_is_left_out_is_refused(name: str) -> None:
 
 def test_triton_programs_that_share_a_tile_of_keys_agree_with_the_reference() -> None:
     pytest.importorskip("triton")
-    environment = {**os.environ, "PYTHONPATH": str(HERE.parents[1]), "TRITON_INTERPRET": "1", "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(
-        [sys.executable, HERE / "interpreted_parts.py"], env=environment, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr[-4000:]
-    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    lines = interpreted_lines(HERE / "interpreted_parts.py")
     assert len(lines) == 6
     for line in lines:
         assert line["programs"] > 3, line

@@ -5,10 +5,6 @@ configurations, and prints one JSON line a case: {"case", "wrong"}.
 """
 
 import itertools
-import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -17,6 +13,7 @@ from cases import WRONG
 from checking import bind, checked, compare, inputs_of, reasons_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from interpreter_process import interpreted_lines, write_case
 from torch import Tensor
 
 from kernelviz.measure.session.inputs import as_tuple
@@ -24,7 +21,6 @@ from kernelviz.ops import op_named
 from kernelviz.ops.arithmetic.variants import rows_of
 from kernelviz.ops.catalog.space import draw
 
-HERE = Path(__file__).parent
 DTYPES = ("fp32", "fp16", "bf16")
 OPS = ("add", "mul", "div")
 INF, NAN = float("inf"), float("nan")
@@ -220,24 +216,19 @@ CONFIGURATIONS = (
 def main() -> None:
     for name, dtype in itertools.product(OPS, ("fp32", "fp16")):
         for variant in ("triton_block", "triton_adaptive", "triton_tuned"):
-            line = {"case": f"{name} {variant} {dtype} special", "wrong": wrong_on_special(name, variant, dtype)}
-            sys.stdout.write(json.dumps(line) + "\n")
+            write_case(f"{name} {variant} {dtype} special", wrong_on_special(name, variant, dtype))
     for number, configuration in enumerate(CONFIGURATIONS):
         op = op_named("add")
         problem = op.problem({"n": 20011}, "fp32")
         inputs = inputs_of(op, problem)
         found = compare(op, problem, inputs, op.variant_named("triton_tuned").bind(*inputs, **configuration)())
-        sys.stdout.write(json.dumps({"case": f"configuration {number}", "wrong": reasons_of(found)}) + "\n")
+        write_case(f"configuration {number}", reasons_of(found))
 
 
 @pytest.mark.xdist_group("interpreter")
 def test_triton_kernels_on_special_values_and_in_other_configurations() -> None:
     pytest.importorskip("triton")
-    environment = {**os.environ, "TRITON_INTERPRET": "1", "OMP_NUM_THREADS": "1"}
-    environment["PYTHONPATH"] = os.pathsep.join([str(HERE.parents[1]), os.environ.get("PYTHONPATH", "")])
-    done = subprocess.run([sys.executable, __file__], env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-4000:]
-    found = {line["case"]: line["wrong"] for line in map(json.loads, done.stdout.splitlines())}
+    found = {line["case"]: line["wrong"] for line in interpreted_lines(Path(__file__))}
     assert len(found) == 18 + len(CONFIGURATIONS)
     assert {case: wrong for case, wrong in found.items() if wrong} == {}
 

@@ -1,19 +1,20 @@
-"""`conv2d` and `conv_bias_relu`: reference, cost, faults that the bounds refuse, and the Triton kernel in the interpreter."""
+"""`conv2d` and `conv_bias_relu`: reference, cost, faults that the bounds refuse, and the Triton kernel in the interpreter.
+
+Run as a script with TRITON_INTERPRET=1 it tries the Triton kernel, interpreted, at all odd sizes, and prints one JSON line a
+case: {"case", "wrong"}.
+"""
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
 from cases import odd_sizes
-from checking import bind, compare, inputs_of
+from checking import bind, checked, compare, inputs_of, reasons_of
 from emulator import Emulator, Grid, Output, needs_compiler
+from interpreter_process import interpreted_lines, write_case
 from torch import Tensor
 from torch.nn import functional
 
@@ -25,7 +26,6 @@ from kernelviz.ops.convolution.geometry import MOST_PIXELS, Geometry, covered, r
 from kernelviz.ops.convolution.reference import convolved
 from kernelviz.ops.convolution.tiles import TILES, choose
 
-HERE = Path(__file__).parent
 PLAIN, FUSED = op_named("conv2d"), op_named("conv_bias_relu")
 SIZES = {"n": 2, "h": 9, "w": 7, "c": 72, "k": 40, "r": 3, "s": 1}
 
@@ -225,30 +225,20 @@ def test_the_plain_kernels_are_exact_on_the_processor(sizes: dict[str, int], emu
         assert windows.guard_is_unchanged()
 
 
+def main() -> None:
+    for op in (PLAIN, FUSED):
+        for sizes in odd_sizes(op):
+            accuracy = checked(op, op.variant_named("triton_implicit"), op.problem(sizes, "fp16"))
+            write_case(f"{op.name} {sizes}", reasons_of(accuracy))
+
+
 @pytest.mark.xdist_group("interpreter")
 def test_the_triton_kernel_is_right_at_all_odd_sizes_in_the_interpreter() -> None:
     """In fp16, which test_interpreter.py tries at two sizes only."""
     pytest.importorskip("triton")
-    code = (
-        "import json; from cases import odd_sizes; from checking import checked; from kernelviz.ops import op_named\n"
-        "for name in ('conv2d', 'conv_bias_relu'):\n"
-        "    op = op_named(name)\n"
-        "    for sizes in odd_sizes(op):\n"
-        "        accuracy = checked(op, op.variant_named('triton_implicit'), op.problem(sizes, 'fp16'))\n"
-        "        print(json.dumps([name, sizes, accuracy.passed]))\n"
-    )
-    paths = os.pathsep.join((str(HERE.parents[1]), str(HERE)))
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, "PYTHONPATH": paths, "TRITON_INTERPRET": "1", "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-4000:]
-    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    lines = interpreted_lines(Path(__file__))
     assert len(lines) == 2 * len(odd_sizes(PLAIN))
-    assert [line for line in lines if not line[2]] == []
+    assert [line for line in lines if line["wrong"]] == []
 
 
 @pytest.mark.parametrize("op", [PLAIN, FUSED], ids=lambda op: op.name)
@@ -274,3 +264,7 @@ def test_boxes_and_their_halves_cover_each_pixel_once(sizes: dict[str, int], fil
     assert first.flatten().tolist() == list(range(pixels // 2))
     assert second.flatten().tolist() == list(range(pixels // 2, pixels))
     assert box.count(g) * box.pixels >= g.pixels
+
+
+if __name__ == "__main__":
+    main()

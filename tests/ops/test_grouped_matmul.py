@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
 from cases import odd_sizes
 from checking import bind, checked, compare, inputs_of
+from interpreter_process import interpreted_lines, written_lines
 
 from kernelviz.core.errors import BadField
 from kernelviz.ops import op_named
@@ -22,7 +18,7 @@ from kernelviz.ops.kernels.groups import group_ends
 from kernelviz.ops.matmul.groups_reference import row_ranges
 from kernelviz.ops.matmul.tiles import BARRIER_BYTES, shared_bytes_of_descriptors, shared_bytes_of_pointers
 
-HERE = Path(__file__).parent
+CONFIGURATIONS = Path(__file__).with_name("grouped_configurations.py")
 OP = op_named("grouped_matmul")
 Inputs = tuple[torch.Tensor, ...]
 
@@ -125,22 +121,10 @@ def test_rows_of_no_whole_16_bytes_are_refused_by_name(name: str, n: int, k: int
         bind(OP.variant_named(name), problem, inputs_of(OP, problem))
 
 
-def _lines(mode: str, **environment: str) -> list[dict[str, Any]]:
-    pytest.importorskip("triton")
-    done = subprocess.run(
-        [sys.executable, HERE / "grouped_configurations.py", mode],
-        env={**os.environ, "PYTHONPATH": str(HERE.parents[1]), "OMP_NUM_THREADS": "1", **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-4000:]
-    return [json.loads(line) for line in done.stdout.splitlines()]
-
-
 @pytest.mark.xdist_group("matmul-tiles")
 def test_configurations_are_right_in_the_interpreter_and_write_no_row_of_another_group() -> None:
-    lines = _lines("interpret", TRITON_INTERPRET="1")
+    pytest.importorskip("triton")
+    lines = interpreted_lines(CONFIGURATIONS, "interpret")
     names = {line["case"].partition("[")[0] for line in lines}
     assert names == {"triton_tiles", "triton_persistent", "triton_descriptors"}
     for line in lines:
@@ -151,7 +135,8 @@ def test_configurations_are_right_in_the_interpreter_and_write_no_row_of_another
 @pytest.mark.xdist_group("matmul-tiles")
 def test_configurations_compile_as_predicted(compiler_cache: Path) -> None:
     """Shared memory as `admits` computes it, tensor cores, and no spills."""
-    for line in _lines("compile", TRITON_CACHE_DIR=str(compiler_cache)):
+    pytest.importorskip("triton")
+    for line in written_lines(CONFIGURATIONS, "compile", TRITON_CACHE_DIR=str(compiler_cache)):
         variant = OP.variant_named(line["case"])
         c = variant.configuration or variant.default
         if "tile_k_bytes" in c:

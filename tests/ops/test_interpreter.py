@@ -1,13 +1,10 @@
 """Every Triton kernel in Triton's interpreter, fp32 and fp16, odd sizes, within the bound of its op: never a wider one."""
 
-import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from cases import compiled_by, interpreted_problems, ops_of, shard_of, wrong_at
+from interpreter_process import interpreted_lines
 
 HERE = Path(__file__).parent
 Lines = dict[str, dict[str, object]]
@@ -30,16 +27,8 @@ def interpreted(request: pytest.FixtureRequest) -> Lines:
     pytest.importorskip("triton")
     shard = request.node.callspec.params["shard"]
     if shard not in _interpreted:
-        environment = {**os.environ, "PYTHONPATH": str(HERE.parents[1]), "TRITON_INTERPRET": "1"}
-        done = subprocess.run(
-            [sys.executable, HERE / "interpreted.py", *ops_of(shard)],
-            env=environment | {"OMP_NUM_THREADS": "1"},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr[-4000:]
-        _interpreted[shard] = {line["case"]: line for line in map(json.loads, done.stdout.splitlines())}
+        lines = interpreted_lines(HERE / "interpreted.py", *ops_of(shard))
+        _interpreted[shard] = {line["case"]: line for line in lines}
     return _interpreted[shard]
 
 

@@ -2,40 +2,24 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 from checking import bind, inputs_of
+from interpreter_process import interpreted_lines, written_lines
 
 from kernelviz.core.errors import BadField
 from kernelviz.ops import op_named
 from kernelviz.ops.matmul.tiles import BARRIER_BYTES, shared_bytes_of_descriptors, shared_bytes_of_pointers
 
-HERE = Path(__file__).parent
+CONFIGURATIONS = Path(__file__).with_name("matmul_configurations.py")
 MATMUL = op_named("matmul")
 pytestmark = pytest.mark.xdist_group("matmul-tiles")
 
 
-def _lines(mode: str, **environment: str) -> list[dict[str, Any]]:
-    pytest.importorskip("triton")
-    done = subprocess.run(
-        [sys.executable, HERE / "matmul_configurations.py", mode],
-        env={**os.environ, "PYTHONPATH": str(HERE.parents[1]), "OMP_NUM_THREADS": "1", **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-4000:]
-    return [json.loads(line) for line in done.stdout.splitlines()]
-
-
 def test_every_configuration_is_right_in_the_interpreter() -> None:
-    lines = _lines("interpret", TRITON_INTERPRET="1")
+    pytest.importorskip("triton")
+    lines = interpreted_lines(CONFIGURATIONS, "interpret")
     assert {line["case"].partition("[")[0] for line in lines} == {
         "triton_tuned",
         "triton_persistent",
@@ -47,7 +31,8 @@ def test_every_configuration_is_right_in_the_interpreter() -> None:
 
 def test_configurations_compile_as_predicted(compiler_cache: Path) -> None:
     """Shared memory as `admits` computes it, no spills, and other registers for each role of specialised warps."""
-    for line in _lines("compile", TRITON_CACHE_DIR=str(compiler_cache)):
+    pytest.importorskip("triton")
+    for line in written_lines(CONFIGURATIONS, "compile", TRITON_CACHE_DIR=str(compiler_cache)):
         name, c = line["case"], MATMUL.variant_named(line["case"]).configuration
         assert c is not None
         if "tile_k_bytes" in c:

@@ -1,13 +1,10 @@
 """Copies keep every bit, NaN and -0.0 included; softmax treats -inf, inf, NaN and huge logits as torch does."""
 
-import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import special_values as special
+from interpreter_process import interpreted_lines
 
 from kernelviz.ops import op_named
 
@@ -35,12 +32,7 @@ def test_softmax_of_special_rows(name: str, n: int, dtype: str) -> None:
 @pytest.mark.xdist_group("interpreter")
 def test_triton_kernels_on_special_values() -> None:
     pytest.importorskip("triton")
-    environment = {**os.environ, "PYTHONPATH": str(HERE.parents[1]), "TRITON_INTERPRET": "1", "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(
-        [sys.executable, HERE / "special_values.py"], env=environment, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr[-4000:]
-    found = {line["case"]: line["wrong"] for line in map(json.loads, done.stdout.splitlines())}
+    found = {line["case"]: line["wrong"] for line in interpreted_lines(HERE / "special_values.py")}
     copies, softmaxes = (sum(v.backend == "triton" for v in op_named(name).variants) for name in ("copy", "softmax"))
     assert len(found) == 2 * (copies + softmaxes * len(special.LENGTHS))
     assert {case: wrong for case, wrong in found.items() if wrong} == {}

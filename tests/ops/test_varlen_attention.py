@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
 from checking import compare, inputs_of
+from interpreter_process import interpreted_lines
 
 from kernelviz.ops import op_named
 
@@ -74,11 +71,7 @@ def test_the_bound_refuses_faults(wrong: Callable[..., torch.Tensor], dtype: str
 @pytest.mark.xdist_group("interpreter")
 def test_triton_finds_every_tile_of_every_sequence() -> None:
     pytest.importorskip("triton")
-    environment = {**os.environ, "PYTHONPATH": str(HERE.parents[1]), "TRITON_INTERPRET": "1", "OMP_NUM_THREADS": "1"}
-    script = [sys.executable, HERE / "varlen_lengths.py"]
-    done = subprocess.run(script, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-4000:]
-    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    lines = interpreted_lines(HERE / "varlen_lengths.py")
     assert len(lines) == 5
     for line in lines:
         assert line["passed"], line
