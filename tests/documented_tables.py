@@ -14,6 +14,7 @@ from pathlib import Path
 
 import documented_attention_tables as more
 import documented_cells as cells
+import documented_list
 from documented_cells import CARDS, ENDING, FOLDER, UNKNOWN, Case, Cells, by_card, cases
 
 from kernelviz.core import units
@@ -259,6 +260,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "conv-bias-relu": lambda: of_variants("conv-bias-relu"),
     "linear-cross-entropy": more.linear_cross_entropy,
     "linear-cross-entropy-backward": lambda: of_variants("linear-cross-entropy-backward"),
+    "memory-list-b": documented_list.summary,
+    "memory-list-b-misses": documented_list.misses,
 }
 """By the name in the comments around a table."""
 

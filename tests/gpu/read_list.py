@@ -1,16 +1,18 @@
 """Read a file of `list_a.py`: how own variants do against libraries, and auto against the best own variant.
 
-    python tests/gpu/read_list.py FILE.jsonl [--rules [--candidates 5]] [--by-op]
+    python tests/gpu/read_list.py FILE.jsonl[.gz] [--again FILE] [--rules [--candidates 5]] [--by-op]
 
 With --rules, the rules of this checkout choose again among the measured variants, instead of what was chosen at that time. So a
 rule can be changed and judged without a GPU. --candidates 5: the fastest of the first five variants of the rule, by these
-times; `kernelviz.best` measures as many, but in a run of its own. --by-op adds a line for each op and direction, the most
+times; `kernelviz.best` measures as many, but in a run of its own. --again: a file of `list_a.py --again`, of which a problem
+replaces the same one. --by-op adds a line for each op and direction, the most
 misses first.
 """
 
 from __future__ import annotations
 
 import argparse
+import gzip
 import json
 import math
 import sys
@@ -37,6 +39,7 @@ class Line:
     """A problem of the list. `ratio`: best library over best own variant; `auto_ratio`: best own variant over auto.
     `rule_ratio`: the same for the first variant of the rule, where auto was measured; else None."""
 
+    number: int
     problem: Problem
     card: str
     own_s: dict[str, float]
@@ -83,12 +86,26 @@ class Line:
 
 def read(file: Path, *, rules: bool = False, candidates: int = 1) -> list[Line]:
     """The lines of the file. `rules`: with the fastest of the first `candidates` variants of this checkout's rules as auto."""
-    return [_line(json.loads(text), rules=rules, most=candidates) for text in file.read_text().splitlines()]
+    text = gzip.decompress(file.read_bytes()).decode() if file.suffix == ".gz" else file.read_text()
+    return [_line(json.loads(line), rules=rules, most=candidates) for line in text.splitlines()]
+
+
+def replaced(lines: Sequence[Line], again: Sequence[Line]) -> list[Line]:
+    """The lines, with those of `again` in place of the same problems, where these have times. Errors: ValueError for a problem
+    that is not among the lines."""
+    numbered = {line.number: line for line in lines}
+    for line in again:
+        if line.number not in numbered or numbered[line.number].problem != line.problem:
+            raise ValueError(f"the list has no problem {line.number} {line.problem.key}")
+        if line.ratio is not None:
+            numbered[line.number] = line
+    return list(numbered.values())
 
 
 def _line(values: dict[str, Any], *, rules: bool, most: int) -> Line:
     problem = Problem(**{name: values[name] for name in ("op", "sizes", "dtype", "compute", "direction")})
     return Line(
+        number=values["number"],
         problem=problem,
         card=values["card"],
         own_s=values["own_s"],
@@ -111,26 +128,58 @@ def _by_rules(problem: Problem, values: dict[str, Any], most: int) -> str | None
     return min(first, key=lambda name: values["own_s"].get(name, math.inf), default=None)
 
 
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """How own variants and auto do on some problems. `compared`: of those with a time on both sides, `level` are as fast as the
+    library and `far` below WORST. `near` of the `chosen`: those in which auto is within MOST_SLOWER of the best own variant.
+    `near_rule` of the `ruled`: the same for the rule's first variant alone. None where no problem has a time."""
+
+    problems: int
+    compared: int
+    mean_ratio: float | None
+    level: int
+    far: int
+    least_ratio: float | None
+    chosen: int
+    near: int
+    least_auto_ratio: float | None
+    ruled: int
+    near_rule: int
+
+    @classmethod
+    def of(cls, lines: Sequence[Line]) -> Shares:
+        compared = [line for line in lines if line.ratio is not None]
+        autos = [line.auto_ratio for line in lines if line.auto_ratio is not None]
+        ruled = [line.rule_ratio for line in lines if line.rule_ratio is not None]
+        return cls(
+            problems=len(lines),
+            compared=len(compared),
+            mean_ratio=geometric_mean([line.ratio for line in compared if line.ratio]),
+            level=sum(line.level for line in compared),
+            far=sum(line.far for line in compared),
+            least_ratio=min((line.ratio for line in compared if line.ratio is not None), default=None),
+            chosen=len(autos),
+            near=sum(ratio >= 1 / MOST_SLOWER for ratio in autos),
+            least_auto_ratio=min(autos, default=None),
+            ruled=len(ruled),
+            near_rule=sum(ratio >= 1 / MOST_SLOWER for ratio in ruled),
+        )
+
+
 def summary(lines: Sequence[Line]) -> list[str]:
     """The figures of these problems, a sentence each."""
-    compared = [line for line in lines if line.ratio is not None]
-    chosen = [line for line in lines if line.auto_ratio is not None]
-    mean = geometric_mean([line.ratio for line in compared if line.ratio])
-    if mean is None:
-        return [f"{len(lines)} problems, none with a correct time of an own variant and of a library"]
-    level = sum(line.level for line in compared)
-    near = sum((line.auto_ratio or 0) >= 1 / MOST_SLOWER for line in chosen)
-    below = sum(line.far for line in compared)
-    worst_auto = min((line.auto_ratio or 0 for line in chosen), default=0)
-    ruled = [line.rule_ratio for line in lines if line.rule_ratio is not None]
-    near_rule = sum(ratio >= 1 / MOST_SLOWER for ratio in ruled)
-    alone = [f"the rule alone: {near_rule} of {len(ruled)} ({100 * near_rule / len(ruled):.1f} %)"] if ruled else []
+    of = Shares.of(lines)
+    if of.mean_ratio is None:
+        return [f"{of.problems} problems, none with a correct time of an own variant and of a library"]
+    alone = (
+        [f"the rule alone: {of.near_rule} of {of.ruled} ({100 * of.near_rule / of.ruled:.1f} %)"] if of.ruled else []
+    )
     return [
-        f"{len(lines)} problems, {len(compared)} compared: geometric mean of own / best library {mean:.3f}",
-        f"{level} of {len(compared)} ({100 * level / len(compared):.1f} %) at least {LEVEL} by the verdict rule, "
-        f"{below} below {WORST}",
-        f"auto within {100 * (MOST_SLOWER - 1):.0f} % of the best own variant: {near} of {len(chosen)} "
-        f"({100 * near / len(chosen):.1f} %), {worst_auto:.3f} of it at the least",
+        f"{of.problems} problems, {of.compared} compared: geometric mean of own / best library {of.mean_ratio:.3f}",
+        f"{of.level} of {of.compared} ({100 * of.level / of.compared:.1f} %) at least {LEVEL} by the verdict rule, "
+        f"{of.far} below {WORST}",
+        f"auto within {100 * (MOST_SLOWER - 1):.0f} % of the best own variant: {of.near} of {of.chosen} "
+        f"({100 * of.near / of.chosen:.1f} %), {of.least_auto_ratio or 0:.3f} of it at the least",
         *alone,
     ]
 
@@ -196,8 +245,11 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--rules", action="store_true")
     parser.add_argument("--candidates", type=int, default=1)
     parser.add_argument("--by-op", action="store_true")
+    parser.add_argument("--again", type=Path)
     given = parser.parse_args(arguments)
     lines = read(given.file, rules=given.rules, candidates=given.candidates)
+    if given.again is not None:
+        lines = replaced(lines, read(given.again, rules=given.rules, candidates=given.candidates))
     print("\n".join([*report(lines), *(by_op(lines) if given.by_op else ())]))  # noqa: T201
     return 0
 

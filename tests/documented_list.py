@@ -1,0 +1,89 @@
+"""Tables of docs/kernels.md about list B of the memory-bound ops, which tests/gpu/list_a.py measured."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE / "gpu"), str(HERE / "ops")]
+
+import read_list  # noqa: E402
+from read_list import LEVEL, WORST, Line, Shares  # noqa: E402
+
+from kernelviz.core import units  # noqa: E402
+from kernelviz.metrics.library_comparison import MOST_SLOWER  # noqa: E402
+from kernelviz.text.sizes import format_size  # noqa: E402
+
+FIRST, AGAIN = (HERE.parent / "docs" / f"h200-memory-list-b{name}.jsonl.gz" for name in ("", "-again"))
+ASKED = {"mean": 1.25, "level": 0.97, "least": WORST, "near": 0.95, "least auto": WORST}
+"""What is claimed: at least so much."""
+
+
+def lists() -> tuple[list[Line], list[Line]]:
+    """The list as it was measured, and with the problems that were measured again."""
+    first = read_list.read(FIRST)
+    return first, read_list.replaced(first, read_list.read(AGAIN))
+
+
+def _share(count: int, of: int) -> str:
+    return f"{count} of {of} ({units.percent(count / of)})"
+
+
+def summary() -> str:
+    """What is claimed, and what was found, first and with what was measured again."""
+    near = f"within {units.percent(MOST_SLOWER - 1, 0)} of the best own variant"
+    rows: dict[str, tuple[str, Callable[[Shares], str]]] = {
+        "time of the best library / best own variant, geometric mean": (
+            f"≥ {ASKED['mean']}",
+            lambda of: f"{of.mean_ratio:.2f}",
+        ),
+        f"at least {LEVEL} by the rule for verdicts": (
+            f"≥ {units.percent(ASKED['level'], 0)}",
+            lambda of: _share(of.level, of.compared),
+        ),
+        "the lowest": (f"≥ {ASKED['least']}", lambda of: f"{of.least_ratio:.2f}"),
+        f"`kernelviz.best` {near}": (
+            f"≥ {units.percent(ASKED['near'], 0)}",
+            lambda of: _share(of.near, of.chosen),
+        ),
+        "best own variant / `kernelviz.best`, the lowest": (
+            f"≥ {ASKED['least auto']}",
+            lambda of: f"{of.least_auto_ratio:.2f}",
+        ),
+        f"the rule's first variant alone {near}": ("–", lambda of: _share(of.near_rule, of.ruled)),
+    }
+    both = [Shares.of(lines) for lines in lists()]
+    heading = ["| | asked | first | with those measured again |", "|---|--:|--:|--:|"]
+    return "\n".join(
+        [*heading, *(f"| {name} | {asked} | {' | '.join(map(told, both))} |" for name, (asked, told) in rows.items())]
+    )
+
+
+def misses() -> str:
+    """Each problem in which a library is ahead, or `kernelviz.best` misses by more than 3 %, the lowest ratio first."""
+    _, lines = lists()
+    missed = sorted((line for line in lines if line.missed), key=lambda line: line.ratio or 0.0)
+    rows = [f"| {_name(line)} | {_cells(line)} |" for line in missed]
+    return "\n".join(
+        ["| problem | best library | best own | library / own | `kernelviz.best` |", "|---|--:|--:|--:|--:|", *rows]
+    )
+
+
+def _name(line: Line) -> str:
+    problem = line.problem
+    sizes = " ".join(f"{axis}={format_size(size)}" for axis, size in problem.sizes.items())
+    backward = ", backward" if problem.direction == "backward" else ""
+    return f"{problem.op} {problem.dtype} {sizes}{backward}"
+
+
+def _cells(line: Line) -> str:
+    library, own = (min(times, key=lambda name: times[name]) for times in (line.library_s, line.own_s))
+    auto_s = line.own_s.get(line.auto or "")
+    auto = "–" if line.auto is None or auto_s is None else f"`{line.auto}` {units.seconds(auto_s)}"
+    times = (
+        f"`{library}` {units.seconds(line.library_s[library])}",
+        f"`{own}` {units.seconds(line.own_s[own])}",
+    )
+    return " | ".join((*times, f"{line.ratio:.2f}", auto))
