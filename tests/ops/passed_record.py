@@ -53,7 +53,8 @@ DECIDING = (
     "kernelviz/measure/session",
     *("tests/ops/barriers_of_ttgir.py", "tests/ops/cases.py", "tests/ops/changed_sources.py", "tests/ops/checking.py"),
     *("tests/ops/conftest.py", "tests/ops/cuda", "tests/ops/emulator.py", "tests/ops/grouped_configurations.py"),
-    *("tests/ops/interpreted.py", "tests/ops/interpreted_fp8.py", "tests/ops/interpreter_process.py"),
+    *("tests/ops/interpreted.py", "tests/ops/interpreted_fp8.py", "tests/ops/interpreted_parts.py"),
+    "tests/ops/interpreter_process.py",
     *(
         "tests/ops/matmul_configurations.py",
         "tests/ops/rows_on_processor.py",
