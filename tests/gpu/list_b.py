@@ -1,6 +1,6 @@
 """Measure list B: 40 products of matrices that no kernel was tuned for, the best own variant against cuBLAS.
 
-    python tests/gpu/list_b.py FILE.tsv
+    python tests/gpu/list_b.py FILE.tsv [--seed HASH]
 
 M, N and K are log-uniform in 1 to 16,384, drawn with the hash of the last commit of a kernel before the list was measured, so
 that nobody could know them. Writes a line for each problem as soon as it is measured; the roofs are not needed. About 5 minutes.
@@ -8,6 +8,7 @@ that nobody could know them. Writes a line for each problem as soon as it is mea
 
 from __future__ import annotations
 
+import argparse
 import math
 import random
 import sys
@@ -29,9 +30,9 @@ OWN = (
 )
 
 
-def problems() -> list[tuple[int, ...]]:
+def problems(seed: str = SEED) -> list[tuple[int, ...]]:
     """M, N and K of each problem."""
-    draw = random.Random(SEED)
+    draw = random.Random(seed)
     return [tuple(round(math.exp(draw.uniform(0, math.log(LARGEST)))) for _ in "mnk") for _ in range(COUNT)]
 
 
@@ -58,15 +59,16 @@ def times_us(bench: Bench, sizes: tuple[int, ...]) -> dict[str, float]:
 
 
 def main(arguments: list[str]) -> int:
-    if len(arguments) != 1:
-        print(__doc__, file=sys.stderr)  # noqa: T201
-        return 2
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("file", type=Path)
+    parser.add_argument("--seed", default=SEED)
+    given = parser.parse_args(arguments)
     folder = Path(tempfile.mkdtemp())
     bench = Bench(Store.open(folder), discover(), lock_directory=folder)
     card = bench.device("cuda:0").name
-    with Path(arguments[0]).open("w") as file:
+    with given.file.open("w") as file:
         print(*COLUMNS, sep="\t", file=file)
-        for sizes in problems():
+        for sizes in problems(given.seed):
             times = times_us(bench, sizes)
             own = {name: time for name, time in times.items() if name != LIBRARY}
             best = min(own, key=lambda name: own[name])

@@ -1,7 +1,7 @@
 """Measure list B of attention, convolution and the loss: 30 problems that no kernel was tuned for, the best own variant against
 the best library.
 
-    python tests/gpu/list_b_attention.py FILE.tsv
+    python tests/gpu/list_b_attention.py FILE.tsv [--seed HASH]
 
 Sizes are log-uniform, drawn with the hash of the last commit of a kernel before the list was measured, so that nobody could know
 them. Writes a line for each problem as soon as it is measured; the roofs are not needed. About 4 minutes.
@@ -9,6 +9,7 @@ them. Writes a line for each problem as soon as it is measured; the roofs are no
 
 from __future__ import annotations
 
+import argparse
 import math
 import random
 import sys
@@ -81,8 +82,8 @@ PLAN: tuple[tuple[str, Direction, int, Callable[[random.Random], Sizes]], ...] =
 )
 
 
-def problems() -> list[Problem]:
-    draw = random.Random(SEED)
+def problems(seed: str = SEED) -> list[Problem]:
+    draw = random.Random(seed)
     return [
         op_named(name).problem(sizes_of(draw), "bf16", direction=direction)
         for name, direction, count, sizes_of in PLAN
@@ -117,14 +118,15 @@ def line_of(bench: Bench, problem: Problem) -> tuple[str, ...]:
 
 
 def main(arguments: list[str]) -> int:
-    if len(arguments) != 1:
-        print(__doc__, file=sys.stderr)  # noqa: T201
-        return 2
-    with tempfile.TemporaryDirectory() as home, Path(arguments[0]).open("w") as file:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("file", type=Path)
+    parser.add_argument("--seed", default=SEED)
+    given = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory() as home, given.file.open("w") as file:
         bench = Bench(Store.open(Path(home)), discover(), lock_directory=Path(home))
         card = bench.device("cuda:0").name
         print(*COLUMNS, sep="\t", file=file)
-        for problem in problems():
+        for problem in problems(given.seed):
             print(*line_of(bench, problem), card, sep="\t", file=file, flush=True)
         bench.close()
     return 0
