@@ -25,6 +25,7 @@ _TIE = "statistical tie"
 _UNCLEAR = "unclear"
 _NO_TIME = "no correct time"
 _CROSSOVER = "winner changes"
+_MORE = "+n: n more may be the fastest"
 _MOST_MARKERS = 2
 """Markers in a cell of tied or unclear variants; the hover text names all of them."""
 _MOST_TIMES = 5
@@ -184,7 +185,8 @@ def _markers(
 
 
 def _more_variants(cells: Cells) -> Iterator[go.Scatter]:
-    """How many variants without a marker may be the fastest, too, at the lower edge of their cells."""
+    """How many variants without a marker may be the fastest, too, at the lower edge of their cells, and what that means in the
+    legend."""
     more = {place: len(one.names) - _MOST_MARKERS for place, one in cells.items() if len(one.names) > _MOST_MARKERS}
     if more:
         xs, ys = zip(*more, strict=True)
@@ -193,6 +195,11 @@ def _more_variants(cells: Cells) -> Iterator[go.Scatter]:
             x=xs, y=[y - 0.4 for y in ys], mode="text", text=[f"+{count}" for count in more.values()], textfont=font,
             hoverinfo="skip", showlegend=False,
         )  # fmt: skip
+        # An entry of the legend that has only a name: what the text means.
+        invisible = {"color": "rgba(0,0,0,0)"}
+        yield go.Scatter(
+            x=[None], y=[None], mode="markers", marker=invisible, name=_MORE, hoverinfo="skip", showlegend=True
+        )
 
 
 def _legend(winner_list: Sequence[Winner]) -> Iterator[go.Bar]:

@@ -156,8 +156,8 @@ def describe_conversion(assessment: Assessment) -> Text:
         return Text("")
     published = format_published(assessment.claim.published)
     return Text(
-        f"{here}: the published {published} times {units.significant(scale.factor, 3)}, the ratio of {format_quantity(scale)} in "
-        f"the data sheets of {scale.from_card} and {scale.to_card}"
+        f"{here} (the published {published} times {units.significant(scale.factor, 3)}, the ratio of {format_quantity(scale)} in "
+        f"the data sheets of {scale.from_card} and {scale.to_card})"
     )
 
 

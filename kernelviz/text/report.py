@@ -23,7 +23,7 @@ from kernelviz.text.quality import describe_part, describe_quality, format_level
 from kernelviz.text.results import format_configuration
 from kernelviz.text.text import Text, join
 from kernelviz.text.tuning import describe_best_configuration
-from kernelviz.text.winners import describe_mean_time, describe_most_wins, format_most_wins
+from kernelviz.text.winners import describe_doubts, describe_mean_time, describe_most_wins, format_most_wins
 
 
 def heading(run: Run, headline: Headline = "cold") -> Text:
@@ -93,7 +93,8 @@ def describe_later_roofs(run: Run, roofs: Sequence[Roof]) -> list[Text]:
 
 
 def conclusion(summary: Summary | None, run: Run, roofs: Sequence[Roof]) -> Text:
-    """The best variant overall and the one that wins the most sizes, and what is missing for a share of the roof."""
+    """The best variant overall, where it is not the fastest, the one that wins the most sizes, and what is missing for a share of
+    the roof."""
     if summary is None:
         return Text("No case has a correct time.")
     if is_tuning(run):
@@ -110,8 +111,10 @@ def conclusion(summary: Summary | None, run: Run, roofs: Sequence[Roof]) -> Text
     if summary.efficiency is not None:
         parts.append(f"{units.percent(summary.efficiency)} of the measured roof")
     calibrate = "" if roofs else " Roofs are not calibrated: `kernelviz device --calibrate` measures them."
+    doubts = "; ".join(describe_doubts(summary)) if several else ""
+    but = f" {doubts[0].upper()}{doubts[1:]}." if doubts else ""
     wins = f" Most wins: {format_most_wins(summary, str)} ({describe_most_wins(summary)})." if several else ""
-    return join(", ", parts) + f".{wins}{calibrate}"
+    return join(", ", parts) + f".{but}{wins}{calibrate}"
 
 
 def configurations(rows: Sequence[Row], run: Run) -> list[Text]:

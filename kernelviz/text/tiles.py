@@ -11,7 +11,7 @@ from kernelviz.text.quality import SIGNS, describe_part, format_level
 from kernelviz.text.results import format_variant
 from kernelviz.text.roofs import format_share
 from kernelviz.text.sizes import format_sizes
-from kernelviz.text.winners import describe_mean_time, describe_most_wins, format_most_wins
+from kernelviz.text.winners import describe_doubts, describe_mean_time, describe_most_wins, format_most_wins
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,17 +63,9 @@ def _more(label: str, summary: Summary | None, plan: Plan) -> str:
     if summary is None:
         return ""
     if label in ("Best overall", "Fastest"):
-        doubts = _doubts(summary) if len(plan.problems) > 1 else ()
+        doubts = describe_doubts(summary) if len(plan.problems) > 1 else ()
         return "; ".join(filter(None, (*doubts, _unreliable(summary, plan))))
     return _of_each_size(summary, plan) if label.startswith("Speed-up") else ""
-
-
-def _doubts(summary: Summary) -> tuple[str, str]:
-    """At how many sizes the best variant overall is slower than another one, and at how many that is unclear."""
-    each, unclear, sizes = summary.at_each_size, summary.wins_of_best.unclear, summary.problems
-    which = f" (unclear which one at {each.leader_unclear})" if each.leader_unclear else ""
-    faster = f"another variant is faster at {each.slower} of {sizes}{which}" if each.slower else ""
-    return faster, f"unclear against another variant at {unclear} of {sizes}" if unclear else ""
 
 
 def _ranking_labels(summary: Summary | None) -> dict[str, str]:

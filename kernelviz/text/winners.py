@@ -234,6 +234,14 @@ def describe_mean_time(summary: Summary, name: Name) -> str:
     return f"{basis}; within 0.5 %: {name(summary.alike[0])}{more}"
 
 
+def describe_doubts(summary: Summary) -> tuple[str, ...]:
+    """At how many sizes the best variant overall is slower than another one, and at how many that is unclear."""
+    each, unclear, sizes = summary.at_each_size, summary.wins_of_best.unclear, summary.problems
+    which = f" (unclear which one at {each.leader_unclear})" if each.leader_unclear else ""
+    faster = (f"another variant is faster at {each.slower} of {sizes}{which}",) if each.slower else ()
+    return (*faster, f"unclear against another variant at {unclear} of {sizes}") if unclear else faster
+
+
 def format_most_wins(summary: Summary, name: Name) -> str:
     """The variants that win the most sizes: "cuda vec16", "cuda vec16, triton block", "cuda vec16 and 2 others", or "undecided".
     Of several, the best variant overall is first; without it, more than two are counted: "3 variants"."""

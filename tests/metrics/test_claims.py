@@ -125,7 +125,7 @@ def test_a_number_of_another_card_is_converted_before_it_is_compared() -> None:
     assert "published on this card" in next(c.heading for c in COLUMNS if c.name == "ratio")
     assert float(cells["ratio"]) == pytest.approx(1.0, rel=0.01)
     assert str(describe_conversion(one)) == (
-        "1.00 ms: the published 2.0 ms times 0.5, the ratio of memory bandwidth in the data sheets of A and B"
+        "1.00 ms (the published 2.0 ms times 0.5, the ratio of memory bandwidth in the data sheets of A and B)"
     )
     assert record(one)["scale_factor"] == 0.5
 

@@ -47,7 +47,7 @@ def say_missing(bench: Bench) -> None:
     """Name the run of the address if it is not here."""
     wanted = st.query_params.get("run", "")
     if wanted and unknown(bench, [wanted]):
-        missing_run.say(wanted)
+        missing_run.say(wanted, on_history=True)
 
 
 def run_list(bench: Bench, search: str) -> None:
