@@ -36,6 +36,14 @@ def record(
         bool, typer.Option("--index", help="Measure nothing; only derive the indices of the folder again.")
     ] = False,
     with_code: options.WithCode = False,
+    most_code_mb: Annotated[
+        float,
+        typer.Option(
+            min=0.0,
+            metavar="MB",
+            help="With --with-code: most compressed code of a run. The last size comes first; of a size, sources, then cubins.",
+        ),
+    ] = MOST_RECORDED_BYTES / 1e6,
     direction: Annotated[
         str | None, typer.Option(metavar="NAME", help="forward or backward. Default: each that an op has.")
     ] = None,
@@ -56,7 +64,7 @@ def record(
 
     An op whose file is in the folder is skipped, and an interrupted recording goes on where it ended, so the same command can be
     repeated. Calibrate the device first (kernelviz device --calibrate): without its roofs, a run has no share of a measured roof.
-    With --with-code a run holds at most 4 MB of compressed code, and what was left out is said. Exit code 0: every case
+    With --with-code a run holds at most --most-code-mb of compressed code, and what was left out is said. Exit code 0: every case
     was measured; 1: some cases failed.
     """
     with closing(use_cases.current()) as bench:
@@ -94,7 +102,7 @@ def record(
                 code = 1
                 break
             if with_code:
-                run, left_out = bench.history.code.with_code(run, most_bytes=MOST_RECORDED_BYTES)
+                run, left_out = bench.history.code.with_code(run, most_bytes=round(1e6 * most_code_mb))
                 for line in describe_left_out(left_out):
                     console.err().print(f"{op}: {line}")
             size = recording.write(run, recording.name_of(bench, op.op, where, op.direction), output)

@@ -272,12 +272,24 @@ def test_a_recorded_run_holds_the_most_important_code_that_fits(bench: Bench, ru
     assert {one.reason for one in left_out} == {"plugin", "limit"}
     assert held.isdisjoint(one.artifact.digest for one in left_out)
     lines = describe_left_out(left_out)
-    assert any("4 MB" in line for line in lines)
+    assert any("--most-code-mb" in line for line in lines)
     assert any("--with-plugin-code" in line for line in lines)
 
 
 SHIPPED = "h200-linear_gelu"
 """The run that came with the package with its code."""
+
+
+def test_the_code_of_the_last_size_comes_first(bench: Bench) -> None:
+    run = bench.load(SHIPPED)
+    last = run.results[-1].problem
+    of_last = {a.digest for r in run.results if r.problem == last for code in r.code or () for a in code.artifacts}
+    whole, _ = bench.history.code.with_code(run)
+    sizes = {content.digest: len(content.zlib) for content in whole.code or ()}
+    assert of_last < sizes.keys()
+    some, left_out = bench.history.code.with_code(run, most_bytes=sum(sizes[digest] for digest in of_last))
+    assert {content.digest for content in some.code or ()} == of_last
+    assert {one.reason for one in left_out} == {"limit"}
 
 
 @pytest.mark.parametrize(
