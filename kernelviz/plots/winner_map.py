@@ -171,9 +171,10 @@ def _markers(
     positions: dict[str, list[tuple[float, float]]] = {}
     for (x, y), one in cells.items():
         variants = _marked_variants(run, one, named)
+        up = 0.1 if len(one.names) > _MOST_MARKERS else 0.0  # below them is how many more there are
         for offset, name in zip((0.0,) if len(variants) < 2 else (-0.22, 0.22), variants, strict=False):
             # In narrow cells, markers side by side would touch.
-            positions.setdefault(name, []).append((x + offset, y) if columns <= 9 else (x, y - offset))
+            positions.setdefault(name, []).append((x + offset, y + up) if columns <= 9 else (x, y + up - offset))
     for name in sorted(positions, key=lambda n: _plan_order(run, n)):
         style = looks[name]
         common = {"mode": "markers", "hoverinfo": "skip", "name": escape(format_variant(name))}
