@@ -296,8 +296,8 @@ def test_the_gate_compares_only_equal_shapes(
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float8_e4m3fn, torch.int64], ids=str)
 def test_every_element_is_poisoned_whatever_the_strides_of_an_axis_of_one_element(dtype: torch.dtype) -> None:
-    column, number = torch.empty(5, 1), torch.empty(())
-    for tensor in (torch.empty_strided((5, 1), (1, 5), dtype=dtype), column.to(dtype), number.to(dtype)):
+    shapes = (((5, 1), (1, 5)), ((5, 1), (1, 1)), ((), ()), ((1,), (5,)), ((1, 1), (5, 7)), ((0, 3), (3, 1)))
+    for tensor in (torch.empty_strided(shape, strides, dtype=dtype) for shape, strides in shapes):
         assert tensor.is_contiguous()
         poison(tensor)
         assert still_poisoned(tensor).all()

@@ -149,8 +149,9 @@ def _at_once() -> None:
 
 def poison(tensor: Tensor) -> None:
     """Fill with 0xFF bytes, so that elements that the call does not write can be found."""
-    # One axis, because the strides of an axis of one element may be any.
-    tensor.contiguous().view(-1).view(torch.uint8).fill_(0xFF)
+    # As one axis of stride 1, because the strides of an axis of one element may be any.
+    elements = tensor.contiguous()
+    elements.as_strided((elements.numel(),), (1,)).view(torch.uint8).fill_(0xFF)
 
 
 def unwritten(tensor: Tensor) -> int:

@@ -13,16 +13,20 @@ from kernelviz.ops.scatter_add.variants import VARIANTS
 def cost(sizes: Sizes, itemsize_bytes: int) -> Cost:
     """One addition an element; rows and ids of 8 bytes read once, sums that have a row read and written once.
 
-    The ids are a random permutation of all sums, repeated where there are fewer sums than ids: min(t, v) different ones.
+    The ids are a random permutation of all sums, repeated where there are fewer sums than ids: min(t, v) different ones. Of a
+    single sum all ids are known, so that none needs to be read.
 
     >>> cost({"v": 100, "t": 300, "d": 1024}, 2)
     Cost(work_flop=307200, read_bytes=821600, written_bytes=204800)
+    >>> cost({"v": 1, "t": 3, "d": 1024}, 2)
+    Cost(work_flop=3072, read_bytes=8192, written_bytes=2048)
     >>> cost({"v": 300, "t": 100, "d": 1024}, 2)
     Cost(work_flop=102400, read_bytes=410400, written_bytes=204800)
     """
-    t, row_bytes = sizes["t"], sizes["d"] * itemsize_bytes
-    sums_bytes = min(t, sizes["v"]) * row_bytes
-    return Cost(work_flop=t * sizes["d"], read_bytes=sums_bytes + t * row_bytes + 8 * t, written_bytes=sums_bytes)
+    v, t, row_bytes = sizes["v"], sizes["t"], sizes["d"] * itemsize_bytes
+    sums_bytes = min(t, v) * row_bytes
+    ids_bytes = 8 * t if v > 1 else 0
+    return Cost(work_flop=t * sizes["d"], read_bytes=sums_bytes + t * row_bytes + ids_bytes, written_bytes=sums_bytes)
 
 
 def _preset(name: str, caption: str, v: int, d: int) -> Preset:
