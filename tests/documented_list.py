@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -17,7 +17,7 @@ from kernelviz.metrics.library_comparison import MOST_SLOWER  # noqa: E402
 from kernelviz.text.sizes import format_size  # noqa: E402
 
 FIRST, AGAIN = (HERE.parent / "docs" / f"h200-memory-list-b{name}.jsonl.gz" for name in ("", "-again"))
-ASKED = {"mean": 1.25, "level": 0.97, "least": WORST, "near": 0.95, "least auto": WORST}
+TARGETS = {"mean": 1.25, "level": 0.97, "least": WORST, "near": 0.95, "least auto": WORST}
 """What is claimed: at least so much."""
 
 
@@ -36,39 +36,44 @@ def summary() -> str:
     near = f"within {units.percent(MOST_SLOWER - 1, 0)} of the best own variant"
     rows: dict[str, tuple[str, Callable[[Shares], str]]] = {
         "time of the best library / best own variant, geometric mean": (
-            f"≥ {ASKED['mean']}",
+            f"≥ {TARGETS['mean']}",
             lambda of: f"{of.mean_ratio:.2f}",
         ),
-        f"at least {LEVEL} by the rule for verdicts": (
-            f"≥ {units.percent(ASKED['level'], 0)}",
+        "the same, median": ("–", lambda of: f"{of.median_ratio:.2f}"),
+        "the same, the lowest": (f"≥ {TARGETS['least']}", lambda of: f"{of.least_ratio:.2f}"),
+        f"the same, at least {LEVEL}, or not called slower by the rule for verdicts": (
+            f"≥ {units.percent(TARGETS['level'], 0)}",
             lambda of: _share(of.level, of.compared),
         ),
-        "the lowest": (f"≥ {ASKED['least']}", lambda of: f"{of.least_ratio:.2f}"),
+        f"the same, at least {LEVEL}, whatever the verdict": ("–", lambda of: _share(of.at_least, of.compared)),
+        "time of the best library / `kernelviz.best`, geometric mean": ("–", lambda of: f"{of.auto_mean:.2f}"),
         f"`kernelviz.best` {near}": (
-            f"≥ {units.percent(ASKED['near'], 0)}",
+            f"≥ {units.percent(TARGETS['near'], 0)}",
             lambda of: _share(of.near, of.chosen),
         ),
         "best own variant / `kernelviz.best`, the lowest": (
-            f"≥ {ASKED['least auto']}",
+            f"≥ {TARGETS['least auto']}",
             lambda of: f"{of.least_auto_ratio:.2f}",
         ),
         f"the rule's first variant alone {near}": ("–", lambda of: _share(of.near_rule, of.ruled)),
     }
     both = [Shares.of(lines) for lines in lists()]
-    heading = ["| | asked | first | with those measured again |", "|---|--:|--:|--:|"]
+    heading = ["| | target | first | with those measured again |", "|---|--:|--:|--:|"]
     return "\n".join(
         [*heading, *(f"| {name} | {asked} | {' | '.join(map(told, both))} |" for name, (asked, told) in rows.items())]
     )
 
 
 def misses() -> str:
-    """Each problem in which a library is ahead, or `kernelviz.best` misses by more than 3 %, the lowest ratio first."""
+    """Each problem with a ratio below LEVEL, or in which `kernelviz.best` misses by more than 3 %, the lowest ratio first."""
     _, lines = lists()
-    missed = sorted((line for line in lines if line.missed), key=lambda line: line.ratio or 0.0)
-    rows = [f"| {_name(line)} | {_cells(line)} |" for line in missed]
-    return "\n".join(
-        ["| problem | best library | best own | library / own | `kernelviz.best` |", "|---|--:|--:|--:|--:|", *rows]
-    )
+    missed = [line for line in lines if line.missed or (line.ratio is not None and line.ratio < LEVEL)]
+    rows = [f"| {_name(line)} | {_cells(line)} |" for line in sorted(missed, key=lambda line: line.ratio or 0.0)]
+    heading = [
+        "| problem | best library | best own | library / own | verdict on own | `kernelviz.best` |",
+        "|---|--:|--:|--:|---|--:|",
+    ]
+    return "\n".join([*heading, *rows])
 
 
 def _name(line: Line) -> str:
@@ -79,11 +84,12 @@ def _name(line: Line) -> str:
 
 
 def _cells(line: Line) -> str:
-    library, own = (min(times, key=lambda name: times[name]) for times in (line.library_s, line.own_s))
+    ratio = "–" if line.ratio is None else f"{line.ratio:.2f}"
     auto_s = line.own_s.get(line.auto or "")
-    auto = "–" if line.auto is None or auto_s is None else f"`{line.auto}` {units.seconds(auto_s)}"
-    times = (
-        f"`{library}` {units.seconds(line.library_s[library])}",
-        f"`{own}` {units.seconds(line.own_s[own])}",
-    )
-    return " | ".join((*times, f"{line.ratio:.2f}", auto))
+    auto = "no time" if auto_s is None else f"`{line.auto}` {units.seconds(auto_s)}"
+    return " | ".join((_fastest(line.library_s), _fastest(line.own_s), ratio, line.verdict or "–", auto))
+
+
+def _fastest(times_s: Mapping[str, float]) -> str:
+    name = min(times_s, key=lambda one: times_s[one], default=None)
+    return "no time" if name is None else f"`{name}` {units.seconds(times_s[name])}"

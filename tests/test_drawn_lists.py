@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import doctest
+import gzip
 import itertools
 import json
+from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -15,7 +17,7 @@ import pytest
 import quick_sweep
 import read_list
 
-from kernelviz.core import BadField, Failure
+from kernelviz.core import BadField, Failure, Problem, Run
 from kernelviz.formats import shipped_runs
 from kernelviz.metrics.library_comparison import OWN
 from kernelviz.ops import catalogue
@@ -196,6 +198,54 @@ def test_beside_a_mistake_of_a_variant_a_problem_gets_a_run_of_its_own() -> None
     assert list_a.measured_alone(some, {**results, 1: [mistake, *results[1][1:]]}) == [some[0], some[2]]
     assert list_a.measured_alone(some[1:2], {1: [mistake]}) == []
     assert list_a.measured_alone(some, {**results, 2: []}) == [some[2]], "a run that was given up"
+
+
+def test_a_problem_that_is_measured_alone_keeps_its_choice_and_has_all_variants(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from kernelviz import bench as use_cases
+
+    run = shipped_runs.load("h200-softmax")
+    problems = list(dict.fromkeys(result.problem.key for result in run.results))[:3]
+    of = {key: [r for r in run.results if r.problem.key == key] for key in problems}
+    wrong = msgspec.structs.replace(of[problems[1]][0], outcome=Failure(stage="wrong"))
+    choices: list[str] = []
+
+    def measured(bench: object, drawn: Sequence[drawn_list.Drawn], device: str, without: Collection[str]) -> Run:
+        results = [r for one in drawn for r in of[one.problem.key]]
+        return msgspec.structs.replace(
+            run, results=tuple(wrong if (r.problem, r.variant) == mistaken else r for r in results)
+        )
+
+    def choice_of(bench: object, problem: Problem, device: str) -> str:
+        choices.append(problem.key)
+        return "cuda_row"
+
+    mistaken = (wrong.problem, wrong.variant)
+    monkeypatch.setattr(list_a, "measured", measured)
+    monkeypatch.setattr(list_a, "choice_of", choice_of)
+    drawn = [drawn_list.Drawn(number, "any", of[key][0].problem) for number, key in enumerate(problems)]
+    file = tmp_path / "list.jsonl"
+    assert list_a.measure(use_cases.current(), file, drawn, "a seed", 100.0, without=["liger"]) == 0
+    assert choices == problems, "once each: the run that judges would be the next choice's measurement"
+    lines = {line["number"]: line for line in read_list.values_of(file)}
+    assert [lines[number]["auto"] for number in range(3)] == ["cuda_row"] * 3
+    assert {line["without"][0] for line in lines.values()} == {"liger"}
+    assert [wrong.variant in lines[n]["own_s"] | lines[n]["library_s"] for n in range(3)] == [True, False, True]
+    packed = tmp_path / "list.jsonl.gz"
+    packed.write_bytes(gzip.compress(file.read_bytes()))
+    assert list_a.misses(packed, [2]) == list_a.misses(file, [2])
+    with pytest.raises(ValueError, match=r"has no problem 7"):
+        list_a.misses(file, [7])
+
+
+@pytest.mark.parametrize("options", [["--number", "3"], ["--without", "cuda_row"]], ids=["number", "own variant"])
+def test_options_that_would_be_ignored_or_would_judge_wrongly_are_refused(
+    options: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        list_a.main(["list.jsonl", "--most-s", "1", *options])
+    assert f"error: {options[0]} " in capsys.readouterr().err
 
 
 def test_a_quick_sweep_draws_memory_bound_problems_that_fit_on_a_gpu_together_each_once() -> None:

@@ -227,19 +227,19 @@ class Code:
     ) -> tuple[Run, tuple[LeftOut, ...]]:
         """The run with the contents that its results name, each once, and what was left out.
 
-        `plugins`: also the code of users' own files, and what was compiled from it. `most_bytes`: most compressed bytes; the code
-        of the last problem, which is mostly the largest, comes first, so that it is whole.
+        `plugins`: also the code of users' own files, and what was compiled from it. `most_bytes`: most compressed bytes. The code
+        of the last problem comes first, so that what fits belongs together, then that of the others; of each, sources first.
         """
         of_run = self.contents_of(run)
         listed = list(_artifacts(run.results, of_run))
         allowed = {a.digest for a in listed if plugins or not a.code.plugin}
         first: dict[str, CaseArtifact] = {}
-        for artifact in reversed(listed):
+        last = run.results[-1].problem if run.results else None
+        for artifact in sorted(listed, key=lambda a: a.problem != last):  # stable: in the order of the plan
             first.setdefault(artifact.digest, artifact)
         contents: dict[str, CodeContent] = {}
         left_out: list[LeftOut] = []
         size = 0
-        last = run.results[-1].problem if run.results else None
         for one in sorted(first.values(), key=lambda a: (a.problem != last, _IMPORTANCE.index(a.artifact.kind))):
             reason: LeftOutReason | None = None if one.digest in allowed else "plugin"
             raw = of_run.get(one.digest) if reason is None else None
@@ -277,7 +277,7 @@ def describe_left_out(left_out: Sequence[LeftOut]) -> list[str]:
 _REASONS: dict[LeftOutReason, str] = {
     "plugin": "the code of plug-ins is exported only with --with-plugin-code",
     "not_here": "the contents are not on this machine",
-    "limit": "the run has the most compressed code that a recorded run may have (--most-code-mb)",
+    "limit": "it did not fit into the compressed code that a recorded run may have (--most-code-mb)",
 }
 
 

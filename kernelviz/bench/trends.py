@@ -170,9 +170,9 @@ def _is_comparable(run: Run, device: Device, versions: Mapping[str, str]) -> boo
 def _alike_s(results: Iterable[Result]) -> dict[str, float]:
     """The cold times in seconds of those that were timed on the device, or on the host, as most of them were.
 
-    All timers on the device read the same time: a call that a tracer changes is timed by events, beside calls that the tracer
-    times, and a call beside a copy by the driver is launched into the stream, beside graphs of calls of several kernels
-    (docs/measuring.md)."""
+    Of one run, all times on the device count. The tracer times most calls, and events those that it changes. Calls of one kernel
+    are launched alike (in graphs, or all into the stream if one has to be); only a call of several kernels may be in a graph
+    beside them, where it takes up to `metrics.verdicts.LAUNCHES_APART_S` longer."""
     figures = {r.variant: cold for r in results if (cold := figure_of(r.timing, "cold")) is not None}
     on_device = {name: cold.timer in ON_DEVICE for name, cold in figures.items()}
     usual = mode(on_device.values()) if on_device else None

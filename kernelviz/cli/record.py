@@ -41,7 +41,7 @@ def record(
         typer.Option(
             min=0.0,
             metavar="MB",
-            help="With --with-code: most compressed code of a run. The last size comes first; of a size, sources, then cubins.",
+            help="With --with-code: most compressed code of a run. The last size comes first, and of each, sources, then cubins.",
         ),
     ] = MOST_RECORDED_BYTES / 1e6,
     direction: Annotated[

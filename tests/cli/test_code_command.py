@@ -290,6 +290,7 @@ def test_the_code_of_the_last_size_comes_first(bench: Bench) -> None:
     some, left_out = bench.history.code.with_code(run, most_bytes=sum(sizes[digest] for digest in of_last))
     assert {content.digest for content in some.code or ()} == of_last
     assert {one.reason for one in left_out} == {"limit"}
+    assert bench.history.code.with_code(run, most_bytes=0)[0].code == ()
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ from kernelviz.metrics.figures import again_of, figure_of
 from kernelviz.metrics.library_comparison import OWN, ComparisonRow, comparison_rows, time_s
 from kernelviz.metrics.verdict_reasons import NoSharedRounds
 from kernelviz.metrics.winner import NEVER_WINNING, compared
-from kernelviz.ops import Op, Variant, op_named
+from kernelviz.ops import Op, Variant, catalogue, op_named
 from kernelviz.store import Store
 
 SEED = "list A"
@@ -203,6 +203,7 @@ def measure(
     """Measure what the file lacks, until the time is over, and return how many problems are left. `evenly`: each op in turn.
     `without`: variants that are left out."""
     begun_s = time.monotonic()
+    autos: dict[int, dict[str, Any]] = {}
     done = numbers_in(file, seed)
     rest = together([one for one in drawn if one.number not in done])
     if evenly:
@@ -210,8 +211,12 @@ def measure(
     while rest and time.monotonic() - begun_s < most_s:
         some = rest.pop(0)
         run_begun_s = time.monotonic()
-        autos = {one.number: choice_of(bench, one.problem, device) for one in some}
-        choice_s = time.monotonic() - run_begun_s
+        for one in some:
+            # Once a problem: the run that judges it would be the next choice's measurement.
+            if one.number not in autos:
+                begun_choice_s = time.monotonic()
+                auto = choice_of(bench, one.problem, device)
+                autos[one.number] = {"auto": auto, "choice_seconds": round(time.monotonic() - begun_choice_s, 2)}
         try:
             run = measured(bench, some, device, without)
         except KernelvizError as error:
@@ -230,9 +235,9 @@ def measure(
                     rows.get(one.problem.key),
                     run.plan.baseline,
                     seconds=round((time.monotonic() - run_begun_s) / len(some), 2),
-                    auto=autos[one.number],
                 )
-                | {"choice_seconds": round(choice_s / len(some), 2)}
+                | autos[one.number]
+                | {"without": sorted(without)}
                 for one in some
                 if one not in alone
             ]
@@ -261,9 +266,11 @@ def is_wrong(result: Result) -> bool:
 
 def misses(file: Path, numbers: Sequence[int] = ()) -> tuple[str, list[Drawn]]:
     """A name for the list of problems of this file in which a library was faster, auto chose a slower variant, or nothing was
-    measured, or that have one of these `numbers`; and these."""
-    values = [json.loads(line) for line in file.read_text().splitlines()]
+    measured, or that have one of these `numbers`; and these. Errors: ValueError for a number that the file lacks."""
+    values = read_list.values_of(file)
     pairs = zip(values, read_list.read(file), strict=True)
+    if unknown := {*numbers} - {value["number"] for value in values}:
+        raise ValueError(f"{file} has no problem {min(unknown)}")
     missed = [
         Drawn(value["number"], value["shape"], line.problem)
         for value, line in pairs
@@ -297,9 +304,14 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--spread", action="store_true")
     parser.add_argument("--part", default="1/1", metavar="I/N")
     parser.add_argument("--again", type=Path, metavar="OTHER.jsonl")
-    parser.add_argument("--number", type=int, action="append", default=[], help="also measured again")
+    parser.add_argument("--number", type=int, action="append", default=[], metavar="N", help="with --again")
     parser.add_argument("--without", action="append", default=[], metavar="VARIANT")
     given = parser.parse_args(arguments)
+    if given.number and given.again is None:
+        parser.error("--number names problems of the file of --again; give both")
+    own = {v.name for op in catalogue().values() for v in op.variants if v.backend in OWN}
+    if own & {*given.without}:
+        parser.error("--without leaves out variants of libraries only; kernelviz.best would still choose an own one")
     seed: str = given.seed
     chosen: Sequence[Drawn] = problems(seed, given.count)
     if given.again is not None:

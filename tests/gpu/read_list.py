@@ -15,6 +15,7 @@ import argparse
 import gzip
 import json
 import math
+import statistics
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -86,8 +87,13 @@ class Line:
 
 def read(file: Path, *, rules: bool = False, candidates: int = 1) -> list[Line]:
     """The lines of the file. `rules`: with the fastest of the first `candidates` variants of this checkout's rules as auto."""
+    return [_line(values, rules=rules, most=candidates) for values in values_of(file)]
+
+
+def values_of(file: Path) -> list[dict[str, Any]]:
+    """The lines of the file, which may be packed by gzip, as they were written."""
     text = gzip.decompress(file.read_bytes()).decode() if file.suffix == ".gz" else file.read_text()
-    return [_line(json.loads(line), rules=rules, most=candidates) for line in text.splitlines()]
+    return [json.loads(line) for line in text.splitlines()]
 
 
 def replaced(lines: Sequence[Line], again: Sequence[Line]) -> list[Line]:
@@ -130,16 +136,22 @@ def _by_rules(problem: Problem, values: dict[str, Any], most: int) -> str | None
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """How own variants and auto do on some problems. `compared`: of those with a time on both sides, `level` are as fast as the
-    library and `far` below WORST. `near` of the `chosen`: those in which auto is within MOST_SLOWER of the best own variant.
-    `near_rule` of the `ruled`: the same for the rule's first variant alone. None where no problem has a time."""
+    """How own variants and auto do on some problems.
+
+    `compared`: those with a time on both sides. Of these, `at_least` have a ratio of LEVEL or more, `level` have one or are not
+    called slower, and `far` are below WORST. `auto_mean`: the geometric mean of library / auto, where auto has a time. `near` of
+    the `chosen`: those in which auto is within MOST_SLOWER of the best own variant. `near_rule` of the `ruled`: the same for the
+    rule's first variant alone. None where no problem has a time."""
 
     problems: int
     compared: int
     mean_ratio: float | None
+    median_ratio: float | None
+    at_least: int
     level: int
     far: int
     least_ratio: float | None
+    auto_mean: float | None
     chosen: int
     near: int
     least_auto_ratio: float | None
@@ -149,15 +161,21 @@ class Shares:
     @classmethod
     def of(cls, lines: Sequence[Line]) -> Shares:
         compared = [line for line in lines if line.ratio is not None]
+        ratios = [line.ratio for line in compared if line.ratio is not None]
         autos = [line.auto_ratio for line in lines if line.auto_ratio is not None]
         ruled = [line.rule_ratio for line in lines if line.rule_ratio is not None]
         return cls(
             problems=len(lines),
             compared=len(compared),
-            mean_ratio=geometric_mean([line.ratio for line in compared if line.ratio]),
+            mean_ratio=geometric_mean(ratios),
+            median_ratio=statistics.median(ratios) if ratios else None,
+            at_least=sum(ratio >= LEVEL for ratio in ratios),
             level=sum(line.level for line in compared),
             far=sum(line.far for line in compared),
-            least_ratio=min((line.ratio for line in compared if line.ratio is not None), default=None),
+            least_ratio=min(ratios, default=None),
+            auto_mean=geometric_mean(
+                [line.ratio * line.auto_ratio for line in compared if line.ratio and line.auto_ratio]
+            ),
             chosen=len(autos),
             near=sum(ratio >= 1 / MOST_SLOWER for ratio in autos),
             least_auto_ratio=min(autos, default=None),
@@ -175,7 +193,7 @@ def summary(lines: Sequence[Line]) -> list[str]:
         [f"the rule alone: {of.near_rule} of {of.ruled} ({100 * of.near_rule / of.ruled:.1f} %)"] if of.ruled else []
     )
     return [
-        f"{of.problems} problems, {of.compared} compared: geometric mean of own / best library {of.mean_ratio:.3f}",
+        f"{of.problems} problems, {of.compared} compared: geometric mean of best library / own {of.mean_ratio:.3f}",
         f"{of.level} of {of.compared} ({100 * of.level / of.compared:.1f} %) at least {LEVEL} by the verdict rule, "
         f"{of.far} below {WORST}",
         f"auto within {100 * (MOST_SLOWER - 1):.0f} % of the best own variant: {of.near} of {of.chosen} "

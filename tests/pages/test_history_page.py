@@ -154,7 +154,9 @@ def test_a_run_is_measured_again_on_this_machine(bench: Bench, monkeypatch: pyte
 
 
 def test_an_unknown_run_stays_unknown(bench: Bench) -> None:
-    assert "No run **nope** on this server" in words(opened(run="nope"))
+    said = words(opened(run="nope"))
+    assert "No run **nope** on this server" in said
+    assert "upload it on this page" in said
     assert "No run **" not in words(opened(run=kept(bench, 1)))
     with pytest.raises(UnknownRun):
         bench.load("nope")

@@ -116,3 +116,28 @@ def test_charts_without_a_warm_time_say_the_same(status: Status, says: str) -> N
     for chart in (plots.winner_by_size, plots.bandwidth_by_size, plots.rate_by_intensity):
         (note,) = chart(run, headline="warm").layout.annotations
         assert " ".join(note.text.replace("<br>", " ").split()) == says
+
+
+def test_a_cell_of_more_than_two_variants_says_how_many_and_the_legend_what_that_means() -> None:
+    problem, *others = samples.problems("rmsnorm", GRID)
+    names = ("torch_eager", "torch_compile", "triton_persistent", "triton_two_passes")
+    made = [
+        samples.timed(p, name, 0.5 if p is problem else 0.5 - 0.1 * i)
+        for p in (problem, *others)
+        for i, name in enumerate(names)
+    ]
+    drawn = plots.winner_by_size(samples.run(made, sizes=GRID, shares={}), axis="n").data
+    points = [t for t in drawn if t.type == "scatter" and t.x[0] is not None]
+    (more,) = (t for t in points if t.mode == "text")
+    assert (list(more.x), list(more.text)) == ([0], ["+2"])
+    assert [t.name for t in drawn if t.showlegend and "+n" in (t.name or "")] == ["+n: n more may be the fastest"]
+    marked = [
+        y for t in points if t.mode == "markers" for x, y in zip(t.x, t.y, strict=True) if abs(x) < 0.5 and y < 0.5
+    ]
+    assert len(marked) == 2
+    others_marked = [
+        y for t in points if t.mode == "markers" for x, y in zip(t.x, t.y, strict=True) if x > 0.5 and y < 0.5
+    ]
+    assert min(marked) > max(others_marked), "room for the number below"
+    few = plots.winner_by_size(grid()).data
+    assert not [t for t in few if (t.type == "scatter" and t.mode == "text") or (t.name or "").startswith("+n")]
