@@ -108,6 +108,6 @@ def expect_accessible(page: Page, title: str, ready: str) -> None:
     for width, scheme in ((1440, "dark"), (390, "light")):
         page.set_viewport_size({"width": width, "height": WIDTHS[width]})
         show_in(page, scheme, ready)
-        assert found_by_axe(page, scheme) == [], (width, scheme)
+        assert not (found := found_by_axe(page, scheme)), (width, scheme, found)
         assert overhang(page) == 0, (width, scheme)
-        assert untold(page) == [], (width, scheme)
+        assert not (without := untold(page)), (width, scheme, without)
