@@ -63,20 +63,34 @@ def _more(label: str, summary: Summary | None, plan: Plan) -> str:
     if summary is None:
         return ""
     if label in ("Best overall", "Fastest"):
-        doubts = describe_doubts(summary) if len(plan.problems) > 1 else ()
-        return "; ".join(filter(None, (*doubts, _unreliable(summary, plan))))
+        doubts = _doubts(summary) if len(plan.problems) > 1 else ""
+        return "; ".join(filter(None, (doubts, _unreliable(summary, plan))))
     return _of_each_size(summary, plan) if label.startswith("Speed-up") else ""
+
+
+def _doubts(summary: Summary) -> str:
+    """`describe_doubts` in so few words that the tile stays as low as the others: "another is faster at 2, unclear at 5"."""
+    slower, unclear = summary.at_each_size.slower, summary.wins_of_best.unclear
+    parts = ([f"another is faster at {slower}"] if slower else []) + ([f"unclear at {unclear}"] if unclear else [])
+    return ", ".join(parts)
 
 
 def _ranking_labels(summary: Summary | None) -> dict[str, str]:
     alike = f" Within 0.5 % of its mean: {', '.join(map(format_variant, summary.alike))}." if summary else ""
     return {
         "Best overall": "The variant with the lowest geometric mean time, of those that cover the most sizes and have no wrong "
-        "result. A large advantage at few sizes can outweigh more wins." + (alike if summary and summary.alike else ""),
+        "result. A large advantage at few sizes can outweigh more wins."
+        + (alike if summary and summary.alike else "")
+        + _doubts_in_full(summary),
         "Most wins": "The variant that is the fastest at the most sizes. It wins a size if the time ratio to every other "
         "variant is beyond the measurement noise, and is tied if the ratio is within it. A size where the noise is too high to "
         "compare is unclear, and counts as neither.",
     }
+
+
+def _doubts_in_full(summary: Summary | None) -> str:
+    doubts = "; ".join(describe_doubts(summary)) if summary else ""
+    return f" {doubts[0].upper()}{doubts[1:]}." if doubts else ""
 
 
 def _single_labels() -> dict[str, str]:

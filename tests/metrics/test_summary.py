@@ -139,7 +139,8 @@ def test_the_best_overall_and_the_variant_that_wins_most_sizes_are_two_answers()
     assert most == Wins("cuda_vec16", won=4, tied=3, unclear=3)
     best, wins, speed_up = tiles(found, run.plan)[:3]
     assert (best.value, best.basis) == ("triton block", "lowest geometric mean time, 11 sizes")
-    assert best.more == "another variant is faster at 4 of 11; unclear against another variant at 3 of 11"
+    assert best.more == "another is faster at 4, unclear at 3"
+    assert "Another variant is faster at 4 of 11; unclear against another variant at 3 of 11." in best.how
     assert (wins.value, wins.basis) == ("cuda vec16", "alone at 4 of 11 sizes, tied at 3, unclear at 3")
     assert speed_up.basis.startswith("triton block: ")
     said = str(conclusion(found, run, ()))
@@ -160,7 +161,7 @@ def test_the_tiles_say_what_the_best_at_each_size_brings_and_which_time_is_unrel
     assert found is not None
     assert (found.fastest, found.at_each_size.variants, found.at_each_size.slower) == ("torch_eager", 2, 2)
     best, _, speed_up = tiles(found, run.plan)[:3]
-    assert "another variant is faster at 2 of 3" in best.whole_basis
+    assert "another is faster at 2" in best.whole_basis
     assert found.at_each_size.speed_up == pytest.approx((1.2 * 1.2 * 1.0) ** (1 / 3), rel=0.01)
     assert speed_up.whole_basis.startswith(
         "the baseline is the best overall; the best one of each size (2 variants): 1.1"
@@ -171,8 +172,9 @@ def test_the_tiles_say_what_the_best_at_each_size_brings_and_which_time_is_unrel
     two = summary(rows(msgspec.structs.replace(run, results=(*made, *doubled)), ()))
     assert two is not None
     assert (two.at_each_size.slower, two.at_each_size.leader_unclear) == (2, 2)
-    more = tiles(two, run.plan)[0].more
-    assert more == "another variant is faster at 2 of 3 (unclear which one at 2)", "that one is faster is decided"
+    tile = tiles(two, run.plan)[0]
+    assert tile.more == "another is faster at 2", "that one is faster is decided"
+    assert "Another variant is faster at 2 of 3 (unclear which one at 2)." in tile.how
     shared = msgspec.structs.replace(made[0], conditions=msgspec.structs.replace(made[0].conditions, other_processes=2))
     doubted = summary(rows(msgspec.structs.replace(run, results=(shared, *made[1:])), ()))
     assert doubted is not None
