@@ -111,8 +111,8 @@ def conclusion(summary: Summary | None, run: Run, roofs: Sequence[Roof]) -> Text
     if summary.efficiency is not None:
         parts.append(f"{units.percent(summary.efficiency)} of the measured roof")
     calibrate = "" if roofs else " Roofs are not calibrated: `kernelviz device --calibrate` measures them."
-    doubts = "; ".join(describe_doubts(summary)) if several else ""
-    but = f" {doubts[0].upper()}{doubts[1:]}." if doubts else ""
+    doubts = describe_doubts(summary) if several else ""
+    but = f" {doubts}" if doubts else ""
     wins = f" Most wins: {format_most_wins(summary, str)} ({describe_most_wins(summary)})." if several else ""
     return join(", ", parts) + f".{but}{wins}{calibrate}"
 

@@ -76,21 +76,20 @@ def _doubts(summary: Summary) -> str:
 
 
 def _ranking_labels(summary: Summary | None) -> dict[str, str]:
-    alike = f" Within 0.5 % of its mean: {', '.join(map(format_variant, summary.alike))}." if summary else ""
+    best = (
+        "The variant with the lowest geometric mean time, of those that cover the most sizes and have no wrong result. A large "
+        "advantage at few sizes can outweigh more wins."
+    )
+    alike = doubts = ""
+    if summary:
+        doubts = describe_doubts(summary)
+        alike = f"Within 0.5 % of its mean: {', '.join(map(format_variant, summary.alike))}." if summary.alike else ""
     return {
-        "Best overall": "The variant with the lowest geometric mean time, of those that cover the most sizes and have no wrong "
-        "result. A large advantage at few sizes can outweigh more wins."
-        + (alike if summary and summary.alike else "")
-        + _doubts_in_full(summary),
+        "Best overall": " ".join(filter(None, (best, alike, doubts))),
         "Most wins": "The variant that is the fastest at the most sizes. It wins a size if the time ratio to every other "
         "variant is beyond the measurement noise, and is tied if the ratio is within it. A size where the noise is too high to "
         "compare is unclear, and counts as neither.",
     }
-
-
-def _doubts_in_full(summary: Summary | None) -> str:
-    doubts = "; ".join(describe_doubts(summary)) if summary else ""
-    return f" {doubts[0].upper()}{doubts[1:]}." if doubts else ""
 
 
 def _single_labels() -> dict[str, str]:

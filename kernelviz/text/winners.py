@@ -234,12 +234,15 @@ def describe_mean_time(summary: Summary, name: Name) -> str:
     return f"{basis}; within 0.5 %: {name(summary.alike[0])}{more}"
 
 
-def describe_doubts(summary: Summary) -> tuple[str, ...]:
-    """At how many sizes the best variant overall is slower than another one, and at how many that is unclear."""
+def describe_doubts(summary: Summary) -> str:
+    """A sentence: at how many sizes the best variant overall is slower than another one, and at how many that is unclear. Empty
+    where it is the fastest at each size."""
     each, unclear, sizes = summary.at_each_size, summary.wins_of_best.unclear, summary.problems
     which = f" (unclear which one at {each.leader_unclear})" if each.leader_unclear else ""
-    faster = (f"another variant is faster at {each.slower} of {sizes}{which}",) if each.slower else ()
-    return (*faster, f"unclear against another variant at {unclear} of {sizes}") if unclear else faster
+    parts = [f"another variant is faster at {each.slower} of {sizes}{which}"] if each.slower else []
+    parts += [f"unclear against another variant at {unclear} of {sizes}"] if unclear else []
+    said = "; ".join(parts)
+    return f"{said[0].upper()}{said[1:]}." if said else ""
 
 
 def format_most_wins(summary: Summary, name: Name) -> str:
