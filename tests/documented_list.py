@@ -14,7 +14,7 @@ from read_list import LEVEL, WORST, Line, Shares  # noqa: E402
 
 from kernelviz.core import units  # noqa: E402
 from kernelviz.metrics.library_comparison import MOST_SLOWER  # noqa: E402
-from kernelviz.text.sizes import format_size  # noqa: E402
+from kernelviz.text.sizes import format_problem  # noqa: E402
 
 FIRST, AGAIN = (HERE.parent / "docs" / f"h200-memory-list-b{name}.jsonl.gz" for name in ("", "-again"))
 TARGETS = {"mean": 1.25, "level": 0.97, "least": WORST, "near": 0.95, "least auto": WORST}
@@ -68,19 +68,15 @@ def misses() -> str:
     """Each problem with a ratio below LEVEL, or in which `kernelviz.best` misses by more than 3 %, the lowest ratio first."""
     _, lines = lists()
     missed = [line for line in lines if line.missed or (line.ratio is not None and line.ratio < LEVEL)]
-    rows = [f"| {_name(line)} | {_cells(line)} |" for line in sorted(missed, key=lambda line: line.ratio or 0.0)]
+    rows = [
+        f"| {format_problem(line.problem)} | {_cells(line)} |"
+        for line in sorted(missed, key=lambda line: line.ratio or 0.0)
+    ]
     heading = [
         "| problem | best library | best own | library / own | verdict on own | `kernelviz.best` |",
         "|---|--:|--:|--:|---|--:|",
     ]
     return "\n".join([*heading, *rows])
-
-
-def _name(line: Line) -> str:
-    problem = line.problem
-    sizes = " ".join(f"{axis}={format_size(size)}" for axis, size in problem.sizes.items())
-    backward = ", backward" if problem.direction == "backward" else ""
-    return f"{problem.op} {problem.dtype} {sizes}{backward}"
 
 
 def _cells(line: Line) -> str:

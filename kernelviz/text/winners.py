@@ -10,6 +10,7 @@ from kernelviz.metrics.summary import Summary
 from kernelviz.metrics.sweep import companion_axes, line_sizes, swept_axis, tied_axes
 from kernelviz.metrics.winner import Winner, mistakes
 from kernelviz.text.sizes import format_sizes
+from kernelviz.text.text import sentence_case
 from kernelviz.text.verdicts import describe_verdict_reason
 
 Name = Callable[[str], str]
@@ -241,8 +242,7 @@ def describe_doubts(summary: Summary) -> str:
     which = f" (unclear which one at {each.leader_unclear})" if each.leader_unclear else ""
     parts = [f"another variant is faster at {each.slower} of {sizes}{which}"] if each.slower else []
     parts += [f"unclear against another variant at {unclear} of {sizes}"] if unclear else []
-    said = "; ".join(parts)
-    return f"{said[0].upper()}{said[1:]}." if said else ""
+    return f"{sentence_case('; '.join(parts))}." if parts else ""
 
 
 def format_most_wins(summary: Summary, name: Name) -> str:

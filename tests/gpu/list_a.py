@@ -203,7 +203,8 @@ def measure(
     """Measure what the file lacks, until the time is over, and return how many problems are left. `evenly`: each op in turn.
     `without`: variants that are left out."""
     begun_s = time.monotonic()
-    autos: dict[int, dict[str, Any]] = {}
+    autos: dict[int, str | None] = {}
+    choice_s: dict[int, float] = {}
     done = numbers_in(file, seed)
     rest = together([one for one in drawn if one.number not in done])
     if evenly:
@@ -215,8 +216,8 @@ def measure(
             # Once a problem: the run that judges it would be the next choice's measurement.
             if one.number not in autos:
                 begun_choice_s = time.monotonic()
-                auto = choice_of(bench, one.problem, device)
-                autos[one.number] = {"auto": auto, "choice_seconds": round(time.monotonic() - begun_choice_s, 2)}
+                autos[one.number] = choice_of(bench, one.problem, device)
+                choice_s[one.number] = round(time.monotonic() - begun_choice_s, 2)
         try:
             run = measured(bench, some, device, without)
         except KernelvizError as error:
@@ -235,9 +236,9 @@ def measure(
                     rows.get(one.problem.key),
                     run.plan.baseline,
                     seconds=round((time.monotonic() - run_begun_s) / len(some), 2),
+                    auto=autos[one.number],
                 )
-                | autos[one.number]
-                | {"without": sorted(without)}
+                | {"choice_seconds": choice_s[one.number], "without": sorted(without)}
                 for one in some
                 if one not in alone
             ]
