@@ -262,6 +262,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "linear-cross-entropy-backward": lambda: of_variants("linear-cross-entropy-backward"),
     "memory-list-b": documented_list.summary,
     "memory-list-b-misses": documented_list.misses,
+    "memory-list-b-reasons": documented_list.reasons,
 }
 """By the name in the comments around a table."""
 

@@ -100,38 +100,28 @@ def test_the_document_says_what_the_figures_say() -> None:
 
 LEFT_OUT = {
     ("add_rmsnorm", "liger"),  # refuses rows of that length
+    *((op, "triton_published") for op in ("attention", "causal_attention")),  # refuses sequences of that length
     ("sum", "cuda_atomic_per_element"),  # refuses that many elements
     ("copy", "torch_eager"),  # no kernel but a copy, which ncu does not see
 }
-NOT_CLICKED_YET = {
-    *("block_scaled_matmul", "grouped_matmul", "linear_gelu", "linear_relu", "linear_silu", "matmul_nt", "matmul_tt"),
-    *("scaled_matmul", "transpose_matmul", "w4a16_matmul"),
-    *("attention", "causal_attention", "varlen_attention", "attention_decode", "paged_attention_decode"),
-    *("conv2d", "conv_bias_relu", "linear_cross_entropy"),
-    *("column_sum", "uniform_fill", "branch_divergence"),
-}
-"""New ops, of 2026-11-26 and 27, until the part one_click runs again."""
-NOT_ASKED_YET = {(op, "triton_known_size") for op in ("rmsnorm", "layernorm", "add_rmsnorm")}
-"""New variants of other ops, until then."""
 
 
 def test_ncu_was_asked_about_every_variant_of_the_catalogue() -> None:
     """But those that are published wrong, which have no time; REMEDY for a new one: tests/gpu --part one_click."""
     asked = {op_and_variant(key) for key in _by_ncu()}
-    every = {
-        (op, name) for op, name in map(op_and_variant, (c.key for c in cases_for_ncu())) if op not in NOT_CLICKED_YET
-    }
-    assert every - asked - WRONG == LEFT_OUT | NOT_ASKED_YET
+    every = {op_and_variant(case.key) for case in cases_for_ncu()}
+    assert every - asked - WRONG == LEFT_OUT
 
 
-def test_every_other_op_was_clicked() -> None:
-    assert set(catalogue()) - set(FIGURES["one_click"]) == NOT_CLICKED_YET
+def test_every_op_was_clicked() -> None:
+    assert set(FIGURES["one_click_one_size"]) == set(catalogue())
 
 
-@pytest.mark.parametrize("name", [name for name in catalogue() if name not in NOT_CLICKED_YET])
+@pytest.mark.parametrize("name", list(catalogue()))
 def test_one_click_failed_only_where_it_had_to(name: str) -> None:
-    """REMEDY for a new op: tests/gpu --part one_click --whole-sweep -k "[NAME]" on a GPU."""
-    assert untrue_failures(name, FIGURES["one_click"][name]["failed"]) == {}
+    """At one size, and at all of them where they were measured. REMEDY for a new op: tests/gpu --part one_click on a GPU."""
+    clicked = [FIGURES[sizes][name] for sizes in ("one_click_one_size", "one_click") if name in FIGURES[sizes]]
+    assert [untrue_failures(name, one["failed"]) for one in clicked] == [{}] * len(clicked)
 
 
 def test_the_document_says_how_many_clicks_failed() -> None:

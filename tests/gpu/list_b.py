@@ -20,7 +20,7 @@ from kernelviz.core import Method, RunRequest, Timing
 from kernelviz.hardware.discovery import discover
 from kernelviz.store import Store
 
-SEED = "9bf1de32"
+SEED = "6b81f072cc1e3ade51f29b9327e1fa7b08021899"
 COUNT, LARGEST = 40, 16384
 COLUMNS = ("m", "n", "k", "cublas_us", "best_own", "best_own_us", "card")
 LIBRARY = "torch_eager"
