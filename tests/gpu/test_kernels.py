@@ -217,6 +217,9 @@ def test_variant_on_the_gpu(op: Op, variant: Variant, way: Way, entries: list[En
                     answers = None  # again below, where the exception no longer keeps the tensors of its frames
             if answers is None:
                 # Contexts and caches of the other processes took more than was estimated (on an H100: 43 GB of 13 processes).
+                # What this one holds is freed before it waits, or another one that is alone meanwhile finds too little: on an
+                # H200, a process held 46 GiB while it waited, and a copy of 16 GiB failed.
+                _give_memory_back()
                 with whole_device():
                     answers = _answers(op, variant, problem)
             for how, accuracy in answers:
