@@ -22,6 +22,7 @@ from kernelviz.core import (
     Problem,
     Result,
     Run,
+    Timing,
     check_name,
 )
 from kernelviz.core.code import packed, unpacked
@@ -29,6 +30,7 @@ from kernelviz.core.machine_code import KernelFacts
 from kernelviz.formats import shipped_runs
 from kernelviz.machine_code.disassembly import disassembly
 from kernelviz.machine_code.facts import facts_of
+from kernelviz.metrics.figures import figure_of
 from kernelviz.store import Store
 
 MOST_RECORDED_BYTES = 4_000_000
@@ -228,7 +230,8 @@ class Code:
         """The run with the contents that its results name, each once, and what was left out.
 
         `plugins`: also the code of users' own files, and what was compiled from it. `most_bytes`: most compressed bytes. The code
-        of the last problem comes first, so that what fits belongs together, then that of the others; of each, sources first.
+        of the last problem comes first, so that what fits belongs together, then that of the others; of each, sources first, then
+        cubins, and of each kind the fastest variant of each backend, then the others by their time.
         """
         of_run = self.contents_of(run)
         listed = list(_artifacts(run.results, of_run))
@@ -237,10 +240,14 @@ class Code:
         last = run.results[-1].problem if run.results else None
         for artifact in sorted(listed, key=lambda a: a.problem != last):  # stable: in the order of the plan
             first.setdefault(artifact.digest, artifact)
+        ranks = _ranks([result for result in run.results if result.problem == last])
         contents: dict[str, CodeContent] = {}
         left_out: list[LeftOut] = []
         size = 0
-        for one in sorted(first.values(), key=lambda a: (a.problem != last, _IMPORTANCE.index(a.artifact.kind))):
+        for one in sorted(
+            first.values(),
+            key=lambda a: (a.problem != last, _IMPORTANCE.index(a.artifact.kind), ranks.get(a.variant, len(ranks))),
+        ):
             reason: LeftOutReason | None = None if one.digest in allowed else "plugin"
             raw = of_run.get(one.digest) if reason is None else None
             if reason is None and raw is None:
@@ -260,6 +267,24 @@ class Code:
         """Store the contents that documents from elsewhere hold. Their readers have compared them with their digests."""
         for run in runs:
             self._store.code.put(run.code or ())
+
+
+def _ranks(results: Sequence[Result]) -> dict[str, int]:
+    """Variants that are right and have a time, in the order in which people look at their code: the fastest of each backend, then
+    the others, each by time."""
+    times_s = {
+        result.variant: figure.estimate
+        for result in results
+        if result.accuracy is not None
+        and result.accuracy.passed
+        and isinstance(result.outcome, Timing)
+        and (figure := figure_of(result.outcome, "cold")) is not None
+    }
+    backends = {result.variant: result.backend for result in results}
+    by_time = sorted(times_s, key=lambda variant: times_s[variant])
+    fastest = {backends[variant]: variant for variant in reversed(by_time)}
+    order = sorted(by_time, key=lambda variant: fastest[backends[variant]] != variant)
+    return {variant: rank for rank, variant in enumerate(order)}
 
 
 def describe_left_out(left_out: Sequence[LeftOut]) -> list[str]:

@@ -16,7 +16,7 @@ import kernelviz as kv
 from kernelviz.bench import Bench
 from kernelviz.bench.code import CodeNotHere, describe_left_out
 from kernelviz.cli import main
-from kernelviz.core import Run
+from kernelviz.core import Result, Run, Timing
 from kernelviz.core.code import digest_of, packed
 from kernelviz.core.errors import BadField, UnknownName
 from kernelviz.formats import decode, document, read_file, shipped_runs
@@ -291,6 +291,32 @@ def test_the_code_of_the_last_size_comes_first(bench: Bench) -> None:
     assert {content.digest for content in some.code or ()} == of_last
     assert {one.reason for one in left_out} == {"limit"}
     assert bench.history.code.with_code(run, most_bytes=0)[0].code == ()
+
+
+def _cold_s(result: Result) -> float:
+    assert isinstance(result.outcome, Timing)
+    assert result.outcome.device_cold_s is not None
+    return result.outcome.device_cold_s.estimate
+
+
+def test_of_each_kind_the_code_of_the_fastest_variant_of_each_backend_comes_first(bench: Bench) -> None:
+    run = bench.load("h200-matmul-ladder")
+    last = run.results[-1].problem
+    results = [r for r in run.results if r.problem == last and r.code]
+    whole, _ = bench.history.code.with_code(run)
+    sizes = {content.digest: len(content.zlib) for content in whole.code or ()}
+    artifacts = {r.variant: [a for code in r.code or () for a in code.artifacts] for r in results}
+    sources = {a.digest for of in artifacts.values() for a in of if a.kind == "source"}
+    cubins = {name: [a.digest for a in of if a.kind == "cubin"] for name, of in artifacts.items()}
+    fastest: dict[str | None, str] = {}
+    for result in sorted(results, key=_cold_s):
+        fastest.setdefault(result.backend, result.variant)
+    assert 1 < len(fastest) < len(results), "some variants are not the fastest of their backend"
+    first = {digest for name in fastest.values() for digest in cubins[name]}
+    some, _ = bench.history.code.with_code(run, most_bytes=sum(sizes[digest] for digest in sources | first))
+    held = {content.digest for content in some.code or ()}
+    assert held >= sources | first
+    assert held.isdisjoint(digest for name, of in cubins.items() if name not in fastest.values() for digest in of)
 
 
 @pytest.mark.parametrize(
