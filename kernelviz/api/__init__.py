@@ -11,6 +11,7 @@ from kernelviz.api.best_calls import BestCall, best, best_variant
 from kernelviz.api.checklists import checklist
 from kernelviz.api.comparisons import Compared, compare, fusion, gallery, library_comparison, regress, roofline, trends
 from kernelviz.api.devices import data_sheets
+from kernelviz.api.further_recordings import fetch_recordings, recordings, remove_recordings
 from kernelviz.api.hardware_counters import counters, profiler_commands
 from kernelviz.api.ladder_reports import LadderReport, ladder
 from kernelviz.api.measurement import Tuned, inspect, resume, resume_tuning, run, selftest, size_text, tune, tunings
@@ -56,6 +57,7 @@ __all__ = [
     "configurations",
     "counters",
     "data_sheets",
+    "fetch_recordings",
     "fusion",
     "gallery",
     "history",
@@ -70,7 +72,9 @@ __all__ = [
     "model",
     "precompile",
     "profiler_commands",
+    "recordings",
     "regress",
+    "remove_recordings",
     "resume",
     "resume_tuning",
     "resume_workload",

@@ -42,10 +42,11 @@ _IMPORTANCE: tuple[CodeKind, ...] = ("source", "cubin", "ptx", "ttgir", "ttir")
 @dataclass(frozen=True, kw_only=True)
 class Contents:
     """The contents that a run names. `get`: the content of a digest, None if it is not here. `has`: whether it is here, without
-    unpacking it; a damaged file of the store counts until somebody reads it."""
+    unpacking it; a damaged file of the store counts until somebody reads it. `shipped`: the run came with the package."""
 
     get: Callable[[str], bytes | None]
     has: Callable[[str], bool]
+    shipped: bool = False
 
 
 Kind = Literal["source", "ttir", "ttgir", "ptx", "sass", "cubin"]
@@ -57,9 +58,13 @@ LeftOutReason = Literal["plugin", "not_here", "limit"]
 class CodeNotHere(KernelvizError):
     """The content of an artifact is not on this machine."""
 
-    def __init__(self, artifact: Artifact, kernel: str) -> None:
+    def __init__(self, artifact: Artifact, kernel: str, *, shipped: bool = False) -> None:
+        what = f"the {artifact.kind} of {kernel} is not here ({artifact.digest[:12]}…)"
         super().__init__(
-            f"the {artifact.kind} of {kernel} is not here ({artifact.digest[:12]}…): the document was written without code, or "
+            f"{what}: kernelviz comes with the code of some of its recorded runs only. `kernelviz recordings` says whether more can "
+            "be fetched; measuring the case on such a device makes it"
+            if shipped
+            else f"{what}: the document was written without code, or "
             "it was removed when the folder of artifacts exceeded its limit (KERNELVIZ_CODE_BYTES). On the machine that measured "
             "the run, `kernelviz export RUN --with-code -o run.json` writes a file that has it; import that file here "
             "(`kernelviz import run.json`, or the page History), or measure the case again"
@@ -108,7 +113,7 @@ class CaseArtifact:
         """The bytes as the compiler made them; for SASS, those of its text. Errors: CodeNotHere; as `disassembly`."""
         content = self.contents.get(self.digest)
         if content is None:
-            raise CodeNotHere(self.artifact, self.kernel)
+            raise CodeNotHere(self.artifact, self.kernel, shipped=self.contents.shipped)
         return disassembly(content).encode() if self.disassembled else content
 
     def text(self) -> str:
@@ -222,7 +227,7 @@ class Code:
             of_package = shipped is not None and digest in shipped_runs.code_digests(shipped)
             return digest in inside or of_package or self._store.code.has(digest) or kernel_sources.has(digest)
 
-        return Contents(get=get, has=has)
+        return Contents(get=get, has=has, shipped=shipped is not None)
 
     def with_code(
         self, run: Run, *, plugins: bool = False, most_bytes: int | None = None

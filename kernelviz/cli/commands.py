@@ -9,7 +9,7 @@ import typer
 
 import kernelviz
 from kernelviz import bench as use_cases
-from kernelviz.cli import claims, console, history, tune, workloads
+from kernelviz.cli import claims, console, history, recordings, tune, workloads
 from kernelviz.cli.best import best
 from kernelviz.cli.checklist import checklist
 from kernelviz.cli.code import code
@@ -59,6 +59,7 @@ for group, group_name, panel in (
     (workloads.app, "workloads", MEASURE),
     (history.app, "runs", RESULTS),
     (claims.app, "claims", RESULTS),
+    (recordings.app, "recordings", RESULTS),
 ):
     app.add_typer(group, name=group_name, rich_help_panel=panel)
 COMMANDS: dict[str, dict[str, Callable[..., int | None]]] = {

@@ -44,8 +44,10 @@ def recording_of(run: Run) -> Recording:
 @lru_cache(maxsize=1)
 def recordings() -> dict[str, Recording]:
     """The recording of each shipped run, by id; of a run that the file does not know, derived from the run."""
-    file = shipped_runs.folder() / _FILE
-    known = msgspec.json.decode(file.read_bytes(), type=dict[str, Recording]) if file.is_file() else {}
+    known: dict[str, Recording] = {}
+    for folder in shipped_runs.folders():
+        file = folder / _FILE
+        known |= msgspec.json.decode(file.read_bytes(), type=dict[str, Recording]) if file.is_file() else {}
     return {name: known.get(name) or recording_of(shipped_runs.load(name)) for name in shipped_runs.names()}
 
 

@@ -1,4 +1,5 @@
-"""Runs and selftests that come with the package, as package data, so that a machine without a GPU has something to show."""
+"""Runs and selftests that come with the package, as package data, so that a machine without a GPU has something to show; and the
+recorded runs and their code in the folder of further recordings (`formats.recordings_file`), if it is here."""
 
 import gzip
 import threading
@@ -12,7 +13,7 @@ import msgspec
 from kernelviz.core import Failure, Run, Selftest, Status
 from kernelviz.core.code import unpacked
 from kernelviz.core.run import SameModelRoof
-from kernelviz.formats import compact, document
+from kernelviz.formats import code_file, compact, document, recordings_file
 from kernelviz.hardware.datasheet import datasheet
 
 _FOLDER = files("kernelviz") / "shipped"
@@ -42,6 +43,18 @@ def names_in(folder: Traversable) -> tuple[str, ...]:
 def folder() -> Traversable:
     """Where the shipped runs and what is derived from them are."""
     return _FOLDER
+
+
+def folders() -> tuple[Traversable, ...]:
+    """Where the recorded runs of lists are: in the package, and in the folder of further recordings."""
+    more = recordings_file.folder()
+    return (_FOLDER,) if more is None else (_FOLDER, more)
+
+
+def read_again() -> None:
+    """Forget what was read, because recordings were fetched or removed."""
+    for cached in (names, _load, lines, code, code_digests, _code_files, empty_kernel_of):
+        cached.cache_clear()
 
 
 def _files(folder: Traversable) -> list[str]:
@@ -84,10 +97,10 @@ def tunings() -> tuple[str, ...]:
 
 
 def _folder_of(name: str) -> Traversable:
-    here = any((_FOLDER / f"{name}{ending}").is_file() for ending in _ENDINGS)
-    if not here and name in tunings():
+    here = next((one for one in folders() if any((one / f"{name}{ending}").is_file() for ending in _ENDINGS)), None)
+    if here is None and name in tunings():
         return _FOLDER / _TUNINGS
-    return _FOLDER if here else _of_claims().get(name, _FOLDER)
+    return here or _of_claims().get(name, _FOLDER)
 
 
 def is_shipped(run_id: str) -> bool:
@@ -105,20 +118,39 @@ def load_from(folder: Traversable, name: str) -> Run:
 
 @lru_cache(maxsize=2)
 def code(name: str) -> dict[str, bytes]:
-    """The contents of the code of one of `names`, by digest; empty where it was recorded without. Errors: DocumentError."""
+    """The contents of the code of one of `names`, by digest: of its own file and of the file of code that names it. Empty where
+    it was recorded without, or where the code is not here. Errors: DocumentError."""
+    apart = _code_files().get(name)
+    return _own_code(name) | ({} if apart is None else code_file.contents_of(apart[0].read_bytes()))
+
+
+def _own_code(name: str) -> dict[str, bytes]:
     small = _folder_of(name) / f"{name}{_COMPACT}"
     if small.is_file():
         return compact.code_of(small.read_bytes())
     return {content.digest: unpacked(content) for content in load(name).code or ()}
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=512)
 def code_digests(name: str) -> frozenset[str]:
     """The digests of the code of one of `names`, without unpacking it. Errors: DocumentError."""
+    apart = _code_files().get(name)
     small = _folder_of(name) / f"{name}{_COMPACT}"
     if small.is_file():
-        return compact.code_digests(small.read_bytes())
-    return frozenset(content.digest for content in load(name).code or ())
+        own = compact.code_digests(small.read_bytes())
+    else:
+        own = frozenset(content.digest for content in load(name).code or ())
+    return own if apart is None else own | apart[1].digests
+
+
+@lru_cache(maxsize=1)
+def _code_files() -> dict[str, tuple[Traversable, code_file.Head]]:
+    """The file of code of each run that has one, and what it holds."""
+    more = recordings_file.folder()
+    apart = None if more is None else more / recordings_file.CODE
+    entries = sorted(apart.iterdir()) if apart is not None and apart.is_dir() else ()
+    heads = [(f, code_file.head_of(f.read_bytes())) for f in entries if f.name.endswith(code_file.ENDING)]
+    return {run: (file, head) for file, head in heads for run in head.runs}
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True):
@@ -161,9 +193,11 @@ def lines() -> dict[str, Line]:
 
     Runs of the device with the highest memory bandwidth come first, those of a device without a data sheet last.
     """
-    index = _FOLDER / _INDEX
-    known = msgspec.json.decode(index.read_bytes(), type=dict[str, Line]) if index.is_file() else {}
-    by_name = [known.get(name) or line_of(load(name)) for name in names_in(_FOLDER)]
+    by_name: list[Line] = []
+    for folder in folders():
+        index = folder / _INDEX
+        known = msgspec.json.decode(index.read_bytes(), type=dict[str, Line]) if index.is_file() else {}
+        by_name += [known.get(name) or line_of(load(name)) for name in names_in(folder)]
     return {line.id: line for line in sorted(by_name, key=lambda line: (-_bandwidth(line.device), line.device))}
 
 

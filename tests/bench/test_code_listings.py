@@ -23,7 +23,7 @@ from kernelviz.core import Run
 from kernelviz.core.code import packed
 from kernelviz.core.code_listing import ListingKind, MissingReason
 from kernelviz.core.errors import BadField, UnknownName
-from kernelviz.formats import document
+from kernelviz.formats import code_file, document, recordings_file
 from kernelviz.store import Store
 from kernelviz.text import describe_pair
 from kernelviz.text.code_listings import KIND_NAMES, describe_missing_listing

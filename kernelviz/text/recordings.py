@@ -1,0 +1,59 @@
+"""The recorded runs and the code beside those of the package, in text."""
+
+from pathlib import Path
+from typing import Protocol
+
+from kernelviz.core import units
+from kernelviz.text.roofs import format_bytes
+from kernelviz.text.text import Text
+
+
+class Archive(Protocol):
+    """What the package says of the file of further recordings."""
+
+    @property
+    def url(self) -> str: ...
+
+    @property
+    def size_bytes(self) -> int: ...
+
+    @property
+    def runs(self) -> int: ...
+
+    @property
+    def code_of(self) -> int: ...
+
+    @property
+    def cards(self) -> tuple[str, ...]: ...
+
+
+def describe_contents(archive: Archive) -> Text:
+    """What the file adds to the recorded runs of the package.
+
+    >>> class Some:
+    ...     url, size_bytes, runs, code_of, cards = "https://x.org/r.zip", 9_400_000, 81, 162, ("NVIDIA H100",)
+    >>> str(describe_contents(Some()))
+    'the code of 162 recorded runs, and 81 further runs, on NVIDIA H100'
+    """
+    code = f"the code of {units.counted(archive.code_of, 'recorded run')}" if archive.code_of else ""
+    further = units.counted(archive.runs, "further run" if code else "further recorded run")
+    runs = f"{further}, on {units.enumerated(archive.cards)}" if archive.runs else ""
+    return Text(", and ".join(filter(None, (code, runs))))
+
+
+def describe_recordings(archive: Archive | None, folder: Path | None) -> Text:
+    """Whether the further recordings are here, and what fetches them.
+
+    >>> str(describe_recordings(None, None))
+    'all recorded runs and their code come with this version of the package'
+    """
+    if archive is None:
+        return Text("all recorded runs and their code come with this version of the package")
+    contents = describe_contents(archive)
+    if folder is not None:
+        return Text(f"here, in {folder}: ") + contents
+    return (
+        Text("not here: ")
+        + contents
+        + f". `kernelviz recordings fetch` fetches them from {archive.url} ({format_bytes(archive.size_bytes)})"
+    )
