@@ -61,8 +61,8 @@ class CodeNotHere(KernelvizError):
     def __init__(self, artifact: Artifact, kernel: str, *, shipped: bool = False) -> None:
         what = f"the {artifact.kind} of {kernel} is not here ({artifact.digest[:12]}…)"
         super().__init__(
-            f"{what}: kernelviz comes with the code of some of its recorded runs only. `kernelviz recordings` says whether more can "
-            "be fetched; measuring the case on such a device makes it"
+            f"{what}: kernelviz comes with the code of some of its recorded runs only. `kernelviz recordings` says whether more "
+            "can be fetched; measuring the case on such a device makes it"
             if shipped
             else f"{what}: the document was written without code, or "
             "it was removed when the folder of artifacts exceeded its limit (KERNELVIZ_CODE_BYTES). On the machine that measured "

@@ -84,7 +84,7 @@ def check(data: bytes, archive: RecordingsFile) -> None:
     sha256 = hashlib.sha256(data).hexdigest()
     if len(data) != archive.size_bytes or sha256 != archive.sha256:
         raise DocumentError(
-            f"it is not the file of recordings of this version of kernelviz: {len(data):,} bytes with the SHA-256 {sha256[:12]}…, "
+            f"it is not the file of recordings of this version of kernelviz: {len(data):,} bytes with SHA-256 {sha256[:12]}…, "
             f"expected {archive.size_bytes:,} bytes with {archive.sha256[:12]}…"
         )
 
