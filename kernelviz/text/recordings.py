@@ -33,12 +33,13 @@ def describe_contents(archive: Archive) -> Text:
     >>> class Some:
     ...     url, size_bytes, runs, code_of, cards = "https://x.org/r.zip", 9_400_000, 81, 162, ("NVIDIA H100",)
     >>> str(describe_contents(Some()))
-    'the code of 162 recorded runs, and 81 further runs, on NVIDIA H100'
+    'the code of 162 recorded runs (sources, and what compilers made of them), and 81 further runs, on NVIDIA H100'
     """
-    code = f"the code of {units.counted(archive.code_of, 'recorded run')}" if archive.code_of else ""
+    runs = units.counted(archive.code_of, "recorded run")
+    code = f"the code of {runs} (sources, and what compilers made of them)" if archive.code_of else ""
     further = units.counted(archive.runs, "further run" if code else "further recorded run")
-    runs = f"{further}, on {units.enumerated(archive.cards)}" if archive.runs else ""
-    return Text(", and ".join(filter(None, (code, runs))))
+    on_cards = f"{further}, on {units.enumerated(archive.cards)}" if archive.runs else ""
+    return Text(", and ".join(filter(None, (code, on_cards))))
 
 
 def describe_recordings(archive: Archive | None, folder: Path | None) -> Text:

@@ -122,7 +122,8 @@ def test_what_is_fetched_is_in_lists_and_its_code_can_be_read_until_it_is_remove
     assert FURTHER not in shipped_runs.names()
     assert main(["recordings"]) == 0
     said = capsys.readouterr().out
-    assert "not here: the code of 1 recorded run, and 1 further run, on NVIDIA Further 100" in said
+    assert "not here: the code of 1 recorded run (sources" in said
+    assert "and 1 further run, on NVIDIA Further 100" in said
     assert offered.url in said
     assert kv.recordings().missing == offered
     arrived: list[float] = []

@@ -18,7 +18,7 @@ def section() -> None:
     missing = use_case.further_recordings().missing
     if missing is None:
         return
-    st.markdown("##### Not fetched yet")
+    st.markdown("##### More recordings to fetch")
     with st.container(key="further_recordings", gap="xsmall"):
         st.caption(
             plain(
