@@ -30,11 +30,13 @@ class NotFetched(KernelvizError):
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FurtherRecordings:
     """What this version offers beside the recorded runs of the package. `archive`: None if nothing. `folder`: where its contents
-    are, None if they are not here. `fetched`: whether they were fetched, so that they can be removed."""
+    are, None if they are not here. `fetched`: whether they were fetched, so that they can be removed. `no_folder`: what
+    KERNELVIZ_RECORDINGS names, if that is no folder."""
 
     archive: RecordingsFile | None
     folder: Path | None
     fetched: bool
+    no_folder: Path | None = None
 
     @property
     def missing(self) -> RecordingsFile | None:
@@ -46,7 +48,9 @@ def further_recordings() -> FurtherRecordings:
     """The state at present."""
     archive, folder = recordings_file.described(), recordings_file.folder()
     fetched = archive is not None and folder == recordings_file.fetched_folder(archive)
-    return FurtherRecordings(archive=archive, folder=folder, fetched=fetched)
+    named = recordings_file.named_folder()
+    no_folder = named if named is not None and not named.is_dir() else None
+    return FurtherRecordings(archive=archive, folder=folder, fetched=fetched, no_folder=no_folder)
 
 
 def fetch(source: str | None = None, *, on_progress: Progress | None = None) -> FurtherRecordings:

@@ -23,9 +23,12 @@ def recordings(context: typer.Context, as_json: options.Json = False) -> None:
     if as_json:
         folder = None if state.folder is None else str(state.folder)
         archive = None if state.archive is None else msgspec.to_builtins(state.archive)
-        console.print_json({"archive": archive, "folder": folder, "fetched": state.fetched})
+        no_folder = None if state.no_folder is None else str(state.no_folder)
+        console.print_json({"archive": archive, "folder": folder, "fetched": state.fetched, "no_folder": no_folder})
         return
     console.out().print(f"{describe_recordings(state.archive, state.folder)}", soft_wrap=True)
+    if state.no_folder is not None:
+        console.warn(f"KERNELVIZ_RECORDINGS names {state.no_folder}, which is no folder; it is not used")
 
 
 @app.command()

@@ -49,13 +49,18 @@ def described() -> RecordingsFile | None:
     return msgspec.json.decode(file.read_bytes(), type=RecordingsFile) if file.is_file() else None
 
 
+def named_folder() -> Path | None:
+    """The folder that KERNELVIZ_RECORDINGS names, which may not exist; None if it names none."""
+    named = os.environ.get(VARIABLE)
+    return Path(named).expanduser() if named else None
+
+
 def folder() -> Path | None:
     """Where the contents of the archive are: the folder that KERNELVIZ_RECORDINGS names, docs/recordings of a checkout, or where
     the archive was unpacked. None if they are nowhere."""
-    named = os.environ.get(VARIABLE)
-    if named:
-        shared = Path(named).expanduser()
-        return shared if shared.is_dir() else None
+    shared = named_folder()
+    if shared is not None and shared.is_dir():
+        return shared
     of_checkout = _CHECKOUT / "docs" / "recordings"
     if (_CHECKOUT / "pyproject.toml").is_file() and of_checkout.is_dir():
         return of_checkout

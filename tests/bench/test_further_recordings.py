@@ -156,13 +156,19 @@ def test_a_file_that_was_downloaded_elsewhere_is_unpacked(offered: RecordingsFil
 
 
 def test_a_folder_for_several_users_is_read_and_not_removed(
-    offered: RecordingsFile, arranged: Path, monkeypatch: pytest.MonkeyPatch
+    offered: RecordingsFile, arranged: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv(recordings_file.VARIABLE, str(arranged))
     read_again()
     state = use_case.further_recordings()
     assert (state.folder, state.fetched, state.missing) == (arranged, False, None)
     assert FURTHER in shipped_runs.names()
+    assert state.no_folder is None
+    monkeypatch.setenv(recordings_file.VARIABLE, str(arranged / "elsewhere"))
+    assert use_case.further_recordings().missing == offered
+    assert main(["recordings"]) == 0
+    assert "elsewhere, which is no folder; it is not used" in capsys.readouterr().err.replace("\n", " ")
+    monkeypatch.setenv(recordings_file.VARIABLE, str(arranged))
     assert use_case.remove() is False
     assert (arranged / f"{FURTHER}.kvz").is_file()
 
