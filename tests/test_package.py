@@ -249,6 +249,19 @@ def test_the_installed_command_finds_its_ops_and_its_site(elsewhere: Path, tmp_p
     ).stdout.strip()  # fmt: skip
     assert site.endswith("kernelviz/_site")
     assert (Path(site) / "pages" / "bench.py").is_file()
+    told = subprocess.run(
+        [*command[:-1], "recordings"], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
+    ).stdout
+    assert "`kernelviz recordings fetch` fetches them from https://" in told, "the wheel has no folder docs"
+
+
+MOST_WHEEL_BYTES = 12_000_000
+
+
+@pytest.mark.xdist_group("wheel")
+def test_the_wheel_is_small_enough_to_install_everywhere(wheel: Path) -> None:
+    """REMEDY: recorded runs go to docs/recordings, see tests/gpu/arrange_recordings.py."""
+    assert wheel.stat().st_size <= MOST_WHEEL_BYTES
 
 
 def test_in_a_checkout_the_site_is_the_checkout() -> None:
