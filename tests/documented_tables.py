@@ -1,4 +1,4 @@
-"""Write the tables of docs/kernels.md that are made from docs/runs: `python tests/documented_tables.py [FOLDER]`.
+"""Write the tables of docs/kernels.md that are made from docs/runs and recorded runs: `python tests/documented_tables.py [FOLDER]`.
 
 FOLDER holds documents that tests/gpu/documented_runs.py measured. They are copied into docs/runs first, JSON in the compact form.
 Each table is between two comments in the page, which name it. A table has the columns of each card whose run is there.
@@ -15,6 +15,7 @@ from pathlib import Path
 import documented_attention_tables as more
 import documented_cells as cells
 import documented_list
+import documented_recordings
 from documented_cells import CARDS, ENDING, FOLDER, UNKNOWN, Case, Cells, by_card, cases
 
 from kernelviz.core import units
@@ -260,6 +261,9 @@ TABLES: dict[str, Callable[[], str]] = {
     "conv-bias-relu": lambda: of_variants("conv-bias-relu"),
     "linear-cross-entropy": more.linear_cross_entropy,
     "linear-cross-entropy-backward": lambda: of_variants("linear-cross-entropy-backward"),
+    "recordings": documented_recordings.summary,
+    "recordings-by-op": documented_recordings.by_op,
+    "recordings-misses": documented_recordings.misses,
     "memory-list-b": documented_list.summary,
     "memory-list-b-misses": documented_list.misses,
     "memory-list-b-reasons": documented_list.reasons,

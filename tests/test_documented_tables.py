@@ -9,6 +9,7 @@ from statistics import geometric_mean
 
 import documented_cells as cells
 import documented_list
+import documented_recordings
 import documented_tables as tables
 import pytest
 import read_list
@@ -135,6 +136,12 @@ def test_list_b_of_memory_bound_ops_is_whole_and_its_text_says_what_was_measured
     assert min(narrow.own_s.values()) > narrow.library_s["torch_compile"], "faster than every own variant at 4 × 21"
     with pytest.raises(ValueError, match="the list has no problem"):
         read_list.replaced(first[1:], first[:1])
+
+
+@pytest.mark.parametrize("card", documented_recordings.cards())
+def test_every_recorded_case_is_right_and_few_times_are_suspect(card: str) -> None:
+    assert documented_recordings.failures(card) == []
+    assert documented_recordings.suspect_share(card) <= documented_recordings.MOST_SUSPECT
 
 
 def test_what_is_claimed_of_list_b_holds() -> None:
