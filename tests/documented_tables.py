@@ -1,4 +1,4 @@
-"""Write the tables of docs/kernels.md that are made from docs/runs and recorded runs: `python tests/documented_tables.py [FOLDER]`.
+"""Write the tables of docs/kernels.md made from docs/runs and the recorded runs: `python tests/documented_tables.py [FOLDER]`.
 
 FOLDER holds documents that tests/gpu/documented_runs.py measured. They are copied into docs/runs first, JSON in the compact form.
 Each table is between two comments in the page, which name it. A table has the columns of each card whose run is there.
