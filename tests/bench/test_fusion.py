@@ -92,7 +92,7 @@ def test_runs_are_found_by_their_op_and_variants(bench: Bench) -> None:
 
 
 def test_a_run_without_roofs_uses_those_of_a_shipped_run_of_the_model_and_says_which(bench: Bench) -> None:
-    run = bench.load("h200-linear_gelu")
+    run = bench.load("h200-linear_gelu-code")
     assert not run.environment.roofs
     basis = use_case.basis_of(bench, run)
     assert basis.same_model is not None
