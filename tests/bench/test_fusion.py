@@ -188,6 +188,7 @@ def test_a_recorded_run_shows_the_same_rows(bench: Bench, tmp_path: Path) -> Non
         (["fusion", "--measure", "linear_gelu", "--device", "cpu"], "no fused variant"),
         (["fusion", "--measure", "all", "--size", "m=4"], "name one op"),
         (["fusion", "h200-add"], "it is a run of add, which declares no fusion"),
+        (["fusion", "h200-linear_relu-backward"], "it is a run of a backward pass"),
     ],
 )
 def test_bad_arguments_are_refused(

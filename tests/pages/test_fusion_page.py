@@ -145,6 +145,15 @@ def test_another_family_in_the_box_shows_its_run_without_an_error(bench: Bench) 
     assert not test.error
 
 
+def test_a_run_of_a_backward_pass_is_not_offered_and_named_in_the_address(bench: Bench) -> None:
+    offered = [run.id for run in use_case.offered(bench, "linear_relu")]
+    assert "h200-linear_relu" in offered
+    assert "h200-linear_relu-backward" not in offered
+    test = opened(of_run="h200-linear_relu-backward", fusion_op="linear_relu")
+    assert "or it lacks a fused variant, a composition or a forward pass" in words(test)
+    assert not charts(test)
+
+
 def test_ordinary_clicks_leave_nothing_in_the_address_that_the_page_complains_about(bench: Bench) -> None:
     bench.history.add(sweep())  # type: ignore[arg-type]
     test = opened(fusion_family="reshape_elementwise")
