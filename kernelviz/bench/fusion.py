@@ -150,13 +150,19 @@ def record(bench: Bench, run_id: str, folder: Path) -> Path:
 
 
 def shows_fusion(bench: Bench, summary: RunSummary) -> bool:
-    """Whether the plan of a run has a composition and a fused variant of an op that declares a fusion. It need not have results:
-    a run that was cancelled before the first one can be resumed."""
+    """Whether the plan of a run has a composition and a fused variant of an op that declares a fusion, at a forward problem. It
+    need not have results: a run that was cancelled before the first one can be resumed."""
     op = bench.ops().get(summary.op)
     if op is None or op.fusion is None:
         return False
-    variants = set(bench.load(summary.id).plan.variants)
-    return bool(variants & set(op.fusion.unfused)) and bool(variants & set(op.fusion.fused))
+    plan = bench.load(summary.id).plan
+    variants = set(plan.variants)
+    return _has_forward(plan) and bool(variants & set(op.fusion.unfused)) and bool(variants & set(op.fusion.fused))
+
+
+def _has_forward(plan: Plan) -> bool:
+    """Whether a problem is of the forward pass, which is what the fusion of an op is declared for."""
+    return any(problem.direction == "forward" for problem in plan.problems)
 
 
 def offered(bench: Bench, op: str) -> tuple[RunSummary, ...]:
@@ -196,6 +202,8 @@ def rows_of_sources(bench: Bench, sources: Sequence[str]) -> tuple[FusionRow, ..
         several = run_files.read(path) if path.is_file() else (opened(bench, source),)
         for run in several:
             if run.plan.op in _names(bench):
+                if len(several) == 1 and not _has_forward(run.plan):
+                    raise BadField("RUN", source, "it is a run of a backward pass; a fusion is that of a forward pass")
                 collected += rows_of_run(bench, run)
             elif len(several) == 1:
                 having = ", ".join(sorted(_names(bench)))

@@ -86,14 +86,16 @@ def with_code(bench: Bench, op: str) -> tuple[RunSummary, ...]:
 
 
 def default_run(bench: Bench, op: str, sizes: Mapping[str, str] | None = None) -> RunSummary | None:
-    """The run with the most steps of one ladder. Of several, the newest one of this machine, else one that came with the package,
-    of the device that most of these are of.
+    """The run with the most steps of one ladder. Of several, the newest one of this machine, else one that came with the package:
+    of the device that most of these are of, and with its code, from which the page says what changed from step to step.
 
     `sizes`: sizes as text by axis, as `at_sizes` reads them; a run that has them goes first."""
     recorded = Counter(run.device for run in bench.history.shipped())
+    coded = bench.history.code.runs_with_code()
 
-    def rank(run: RunSummary) -> tuple[int, bool, int, str]:
-        return _steps_of(bench, run), not run.shipped, recorded[run.device] if run.shipped else 0, run.created_at
+    def rank(run: RunSummary) -> tuple[int, bool, int, bool, str]:
+        of_package = (recorded[run.device], run.id in coded) if run.shipped else (0, False)
+        return _steps_of(bench, run), not run.shipped, *of_package, run.created_at
 
     ranked = sorted((run for run in offered(bench, op) if run.done), key=rank, reverse=True)
     fitting = (run for run in ranked if sizes and _has_sizes(bench.load(run.id), sizes))

@@ -28,7 +28,7 @@ from kernelviz.store import Store
 from kernelviz.text import describe_pair
 from kernelviz.text.code_listings import KIND_NAMES, describe_missing_listing
 
-RUN, A, B = "h200-linear_gelu", "triton_fused", "cuda_wgmma_fused"
+RUN, A, B = "h200-linear_gelu-code", "triton_fused", "cuda_wgmma_fused"
 PROBLEM = "linear_gelu bf16 m=512 n=512 k=512"
 LARGE = "add fp32 n=16777216"
 

@@ -92,7 +92,7 @@ def test_runs_are_found_by_their_op_and_variants(bench: Bench) -> None:
 
 
 def test_a_run_without_roofs_uses_those_of_a_shipped_run_of_the_model_and_says_which(bench: Bench) -> None:
-    run = bench.load("h200-linear_gelu")
+    run = bench.load("h200-linear_gelu-code")
     assert not run.environment.roofs
     basis = use_case.basis_of(bench, run)
     assert basis.same_model is not None
@@ -188,6 +188,7 @@ def test_a_recorded_run_shows_the_same_rows(bench: Bench, tmp_path: Path) -> Non
         (["fusion", "--measure", "linear_gelu", "--device", "cpu"], "no fused variant"),
         (["fusion", "--measure", "all", "--size", "m=4"], "name one op"),
         (["fusion", "h200-add"], "it is a run of add, which declares no fusion"),
+        (["fusion", "h200-linear_relu-backward"], "it is a run of a backward pass"),
     ],
 )
 def test_bad_arguments_are_refused(

@@ -57,9 +57,9 @@ PAGES = {
     "Roofline": Wanted("roofline?runs=h200-matmul,h200-rmsnorm", 1, True),
     "Compare": Wanted("compare?a=h200-softmax&b=h200-softmax&variant_a=torch_eager&variant_b=triton_online", 1, True),
     "Gallery": Wanted("gallery"),
-    "Code": Wanted("code?run=h200-linear_gelu&variant=triton_fused&kind=sass", 0, False, True),
+    "Code": Wanted("code?run=h200-linear_gelu-code&variant=triton_fused&kind=sass", 0, False, True),
     "Code, a difference of 7,000 lines": Wanted(
-        "code?run=h200-linear_gelu&variant=cutlass_fused&variant_b=cuda_wgmma_fused&kind=sass", 0, False, True
+        "code?run=h200-linear_gelu-code&variant=cutlass_fused&variant_b=cuda_wgmma_fused&kind=sass", 0, False, True
     ),
     "Claims": Wanted("claims?results=h200", 0, True),
     "Ladder": Wanted("ladder", 1),

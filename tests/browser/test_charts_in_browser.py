@@ -16,6 +16,7 @@ from one_tab import forget_files
 from playwright.sync_api import Locator, Page
 from waiting import expect
 
+from kernelviz.formats import shipped_runs
 from kernelviz.formats.browser import bundle
 from kernelviz.ui.server.assets import routes
 
@@ -96,9 +97,9 @@ def test_points_are_reached_and_selected_by_keyboard(real: str, open_tab: Page) 
     spoken = box(page, "by_size").get_by_role("status")
     expect(spoken).to_contain_text("Arrow keys")
     for key, words in (
-        ("ArrowRight", "composite eager 311.2 GB/s · 7 %, n (row length) 1,024"),
-        ("ArrowRight", "n (row length) 2,048"),
-        ("ArrowDown", "n (row length) 2,048"),
+        ("ArrowRight", "composite eager 311.5 GB/s · 7 %, n (row length) 1,024"),
+        ("ArrowRight", "n (row length) 4,096"),
+        ("ArrowDown", "n (row length) 4,096"),
         ("ArrowLeft", "n (row length) 1,024"),
     ):
         page.keyboard.press(key)
@@ -172,7 +173,8 @@ def test_a_chart_is_copied_as_data_and_as_markdown(real: str, open_tab: Page) ->
         first = next(row for row in rows if row[0] == "composite eager")
         assert first[1] == "1024"
         assert float(first[3]) < float(first[2]) < float(first[4])
-        assert len({row[0] for row in rows}) == 13, "eleven variants, the roof, and a case that was not measured"
+        variants = len(shipped_runs.load("h200-rmsnorm").plan.variants)
+        assert len({row[0] for row in rows}) == variants + 2, "also the roof, and a case that was not measured"
         assert ["liger: not measured", "131072", "", "", ""] in rows
         use(page, "bars", "Copy", "Markdown")
         clipboard.wait_for_function(f"{read}.then((text) => text.startsWith('**'))")
@@ -182,7 +184,7 @@ def test_a_chart_is_copied_as_data_and_as_markdown(real: str, open_tab: Page) ->
         assert "run=h200-rmsnorm" in lines[2]
         assert re.match(r"\| series \| time, .s \| time, .s, from \| time, .s, to \|", lines[4])
         assert lines[5] == "| --- | --: | --: | --: |"
-        assert len(lines) == 6 + 11 + 1
+        assert len(lines) == 6 + variants + 1
         use(page, "roofline", "Copy", "Image")
         clipboard.wait_for_function(HAS_PICTURE)
         clipboard.close()

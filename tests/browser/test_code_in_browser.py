@@ -12,7 +12,7 @@ from playwright.sync_api import Page
 from waiting import expect
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(240), pytest.mark.xdist_group("browser-2")]
-RUN = "run=h200-linear_gelu&problem=linear_gelu+bf16+m%3D4096+n%3D4096+k%3D4096"
+RUN = "run=h200-linear_gelu-code&problem=linear_gelu+bf16+m%3D4096+n%3D4096+k%3D4096"
 DIFF = f"code?{RUN}&variant=cutlass_fused&variant_b=cuda_wgmma_fused&kind=ptx"
 ONE = f"code?{RUN}&variant=triton_fused&kind=all"
 MOST_LINES = 400

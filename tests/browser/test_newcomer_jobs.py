@@ -18,10 +18,14 @@ from playwright.sync_api import Locator, Page
 from servers import ROOT, served
 from waiting import expect
 
+from kernelviz.formats import shipped_runs
+
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(240), pytest.mark.xdist_group("browser-1")]
 
 QUIET = os.environ.get("KERNELVIZ_QUIET_MACHINE") == "1"
 """Limits of time are for a machine that does nothing else."""
+SIZES = len(shipped_runs.load("h200-rmsnorm").plan.problems)
+"""Of the run on the landing page."""
 
 
 class Newcomer:
@@ -114,11 +118,11 @@ def test_two_variants_are_compared(newcomer: Newcomer) -> None:
     """From the run on the landing page; then another variant on one side."""
     page = newcomer.page
     newcomer.click(page.get_by_role("link", name="Compare two variants"))
-    expect(page.get_by_text(re.compile(r"\d+ of 8 faster")).first).to_be_visible()
+    expect(page.get_by_text(re.compile(rf"\d+ of {SIZES} faster")).first).to_be_visible()
     newcomer.click(page.get_by_role("combobox", name="Variant of B"))
     newcomer.click(page.get_by_role("option", name="composite eager", exact=True))
     at_rest(page)
-    expect(page.get_by_text(re.compile(r"[1-8] of 8 slower")).first).to_be_visible()
+    expect(page.get_by_text(re.compile(rf"[1-{SIZES}] of {SIZES} slower")).first).to_be_visible()
     expect(page.locator(".st-key-one_pair")).to_contain_text(re.compile(r"B is (slower|faster)"))
     newcomer.done("3 compare two variants", 3, 10)
 

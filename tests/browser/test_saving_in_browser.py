@@ -21,6 +21,8 @@ from kernelviz.formats import decode, digest, encode, shipped_runs
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(240), pytest.mark.xdist_group("browser-2")]
 Serve = Callable[..., str]
+SAVED = shipped_runs.load("h200-rmsnorm")
+CASES, SIZES = len(SAVED.plan.cases()), len(SAVED.plan.problems)
 
 DRAWN = """() => ["by_size", "roofline", "bars"].map((key) => {
   const chart = document.querySelector(`.st-key-${key} .js-plotly-plot`);
@@ -46,7 +48,7 @@ def offline(real: str, browser: Browser, tmp_path_factory: pytest.TempPathFactor
     page.goto(f"{real}/?run=h200-rmsnorm&hide=composite_eager&l2=warm")
     settled(page)
     page.locator(".st-key-share_popover button").first.click()
-    expect(page.get_by_text("80 of 88 cases")).to_be_visible()
+    expect(page.get_by_text(f"{CASES - SIZES} of {CASES} cases")).to_be_visible()
     at_rest(page)
     # Saved with the box still open: what was typed last is in the file.
     page.get_by_label("Title", exact=True).fill("sent to <b>you</b>")
@@ -80,19 +82,19 @@ def test_the_saved_page_opens_from_a_disk_without_a_network(offline: Path, witho
     expect(page.get_by_text("sent to <b>you</b>", exact=True)).to_be_visible()
     # Words on hover, of the point nearest to the mouse.
     points = page.locator("#by_size .scatterlayer .trace").first.locator("path.point")
-    expect(points).to_have_count(8)
-    box = points.nth(3).bounding_box()
+    expect(points).to_have_count(SIZES)
+    box = points.nth(2).bounding_box()
     assert box is not None
     at = (box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     page.mouse.move(*at)
     hover = page.locator("#by_size .hoverlayer")
     expect(hover).to_contain_text("torch eager")
-    expect(hover).to_contain_text("measured roof: 4348 GB/s")
+    expect(hover).to_contain_text("measured roof: 4351 GB/s")
     assert "composite eager" not in page.locator("body").inner_text()
     # A click on a point chooses its size, the boxes choose what is drawn.
     page.mouse.click(*at)
-    expect(page.locator("#size")).to_have_value("3")
-    expect(page.locator("[data-size]").first).to_have_text("m = 16,384, n = 8,192")
+    expect(page.locator("#size")).to_have_value("2")
+    expect(page.locator("[data-size]").first).to_have_text("m = 8,192, n = 16,384")
     page.locator("#l2").select_option("warm")
     expect(page.locator("#cases-warm")).to_be_visible()
     expect(page.locator("#cases-cold")).to_be_hidden()
@@ -104,7 +106,7 @@ def test_the_saved_page_opens_from_a_disk_without_a_network(offline: Path, witho
     by_time.click()
     once = [float(t) for t in times.all_inner_texts() if t != "–"]
     assert once == sorted(once)
-    assert len(once) == 79, "one case has no time"
+    assert len(once) == CASES - SIZES - 1, "one case has no time"
     page.locator("#cases-warm").get_by_role("button", name="warm time").click()
     assert [float(t) for t in times.all_inner_texts() if t != "–"] == once[::-1]
     assert asked == [offline.as_uri()], "it asked for something"
@@ -142,7 +144,7 @@ def test_a_browser_that_cannot_unpack_still_shows_the_tables(offline: Path, brow
     page.add_init_script("delete window.DecompressionStream")
     page.goto(offline.as_uri())
     expect(page.locator("#without")).to_contain_text("DecompressionStream")
-    assert page.locator("#cases-cold tbody tr").count() == 80
+    assert page.locator("#cases-cold tbody tr").count() == CASES - SIZES
     expect(page.locator("#cases-cold")).to_be_visible()
     page.context.close()
 

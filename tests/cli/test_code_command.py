@@ -276,7 +276,7 @@ def test_a_recorded_run_holds_the_most_important_code_that_fits(bench: Bench, ru
     assert any("--with-plugin-code" in line for line in lines)
 
 
-SHIPPED = "h200-linear_gelu"
+SHIPPED = "h200-linear_gelu-code"
 """The run that came with the package with its code."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from kernelviz.cli import main
 from kernelviz.core.errors import BadField, UnknownRun
 from kernelviz.core.events import Event
 from kernelviz.core.request import RunRequest
-from kernelviz.core.result import Stage, Timing
+from kernelviz.core.result import Result, Stage, Timing
 from kernelviz.core.run import Run
 from tests.bench.bench_of_sessions import bench_in
 
@@ -75,6 +76,14 @@ def slowed(run: Run, factor: float) -> Run:
     return msgspec.structs.replace(run, id="slowed", results=tuple(results))
 
 
+def half_width_fraction(result: Result) -> float:
+    """Half the interval of the device time, as a fraction of it."""
+    assert result.timing is not None
+    cold = result.timing.device_cold_s
+    assert cold is not None
+    return (cold.high - cold.low) / 2 / cold.estimate if cold.low is not None and cold.high is not None else math.inf
+
+
 def test_the_same_code_that_is_slower_is_the_machine() -> None:
     from kernelviz.formats import shipped_runs
 
@@ -84,7 +93,10 @@ def test_the_same_code_that_is_slower_is_the_machine() -> None:
     assert machine_slower(same, None) == ()
     found = compare(timed, slowed(timed, 1.05))
     assert {p.kind for p in found.pairs} == {"same code"}
-    assert len(machine_slower(found, None)) == len(found.pairs)
+    # A time that is known to 2.7 % only, of a product of 8192³ with ten samples, cannot show that it is 5 % slower.
+    clear = [p for p in found.pairs if half_width_fraction(p.before) < 0.02]
+    assert machine_slower(found, None) == tuple(clear)
+    assert len(clear) >= len(found.pairs) - 1
     assert machine_slower(found, 0.2) == ()
 
 

@@ -145,7 +145,7 @@ def test_mlir_names_the_lines_of_an_operation() -> None:
 
 
 def test_the_sass_of_a_shipped_run_is_linked_with_its_source() -> None:
-    run, contents = shipped_runs.load("h200-linear_gelu"), shipped_runs.code("h200-linear_gelu")
+    run, contents = shipped_runs.load("h200-linear_gelu-code"), shipped_runs.code("h200-linear_gelu-code")
     result = next(r for r in run.results if r.variant == "triton_fused" and r.problem.sizes["m"] == 512)
     (described,) = result.code or ()
     of = {artifact.kind: contents[artifact.digest] for artifact in described.artifacts}

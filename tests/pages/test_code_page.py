@@ -25,7 +25,7 @@ from kernelviz.metrics.figures import figure_of
 from kernelviz.store import Store
 from kernelviz.text import describe_pair, format_time
 
-RUN, PROBLEM = "h200-linear_gelu", "linear_gelu bf16 m=4096 n=4096 k=4096"
+RUN, PROBLEM = "h200-linear_gelu-code", "linear_gelu bf16 m=4096 n=4096 k=4096"
 CASE = {"run": RUN, "variant": "triton_fused", "problem": PROBLEM}
 PAIR = {**CASE, "variant_b": "cuda_wgmma_fused"}
 

@@ -59,7 +59,7 @@ def test_the_first_visit_shows_a_recorded_run_and_a_card_for_each_family(bench: 
 
 
 def test_a_run_without_roofs_says_whose_roofs_are_used(bench: Bench) -> None:
-    assert "This run has no measured roofs, so those of the run" in words(opened(of_run="h200-linear_gelu"))
+    assert "This run has no measured roofs, so those of the run" in words(opened(of_run="h200-linear_gelu-code"))
 
 
 def test_an_own_run_has_a_sentence_a_chart_both_predictions_and_where_it_pays(bench: Bench) -> None:
@@ -138,8 +138,20 @@ def test_another_family_in_the_box_shows_its_run_without_an_error(bench: Bench) 
     assert (param(test, "of_run"), param(test, "fusion_op")) == ("fusion-reshape_elementwise", "reshape_elementwise")
     test.selectbox(key="fusion_family").set_value("linear_activation").run()
     test.selectbox(key="fusion_op").set_value("linear_silu").run()
+    assert param(test, "of_run") == "h200-linear_silu"
+    test.selectbox(key="fusion_family").set_value("norm_activation").run()
+    test.selectbox(key="fusion_op").set_value("batchnorm_relu").run()
     assert param(test, "of_run") is None
     assert not test.error
+
+
+def test_a_run_of_a_backward_pass_is_not_offered_and_named_in_the_address(bench: Bench) -> None:
+    offered = [run.id for run in use_case.offered(bench, "linear_relu")]
+    assert "h200-linear_relu" in offered
+    assert "h200-linear_relu-backward" not in offered
+    test = opened(of_run="h200-linear_relu-backward", fusion_op="linear_relu")
+    assert "or it lacks a fused variant, a composition or a forward pass" in words(test)
+    assert not charts(test)
 
 
 def test_ordinary_clicks_leave_nothing_in_the_address_that_the_page_complains_about(bench: Bench) -> None:
@@ -204,7 +216,9 @@ def test_a_run_that_is_not_here_is_named_at_the_top_and_no_other_is_shown_until_
     assert param(test, "of_run") == test.selectbox(key=f"fusion_run_{op}").value == use_case.offered(bench, op)[0].id
 
 
-def test_what_cannot_run_here_says_so_and_offers_no_button(bench: Bench) -> None:
+def test_what_cannot_run_here_says_so_and_offers_no_button(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    offered = use_case.offered
+    monkeypatch.setattr(use_case, "offered", lambda of, op: () if op == "linear_silu" else offered(of, op))
     test = opened(fusion_family="linear_activation", fusion_op="linear_silu")
     said = words(test)
     assert "linear_silu cannot be measured on AMD EPYC 9654" in said

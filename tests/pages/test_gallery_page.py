@@ -104,7 +104,7 @@ def test_a_link_says_op_device_and_direction_what_tells_equal_runs_apart_and_no_
     hostile = '<b>x</b>"&'
     op = replace(bench.ops()["softmax"], name=hostile)
     one = recorded_runs(bench)[0]
-    forward, sizes = msgspec.structs.replace(one.recording, sizes=5), msgspec.structs.replace(one.recording, sizes=7)
+    forward, sizes = (msgspec.structs.replace(one.recording, direction="forward", sizes=number) for number in (5, 7))
     backward = msgspec.structs.replace(one.recording, direction="backward")
     runs = tuple(
         RecordedRun(msgspec.structs.replace(one.run, id=f'{n}"><i>', op=hostile, device=f"NVIDIA {hostile}"), recording)

@@ -116,7 +116,7 @@ def test_another_ladder_metric_size_and_rung_are_in_the_address_and_open_again(b
         "time",
         "triton_persistent",
     )
-    assert "Triton: 6 rungs from 1.40 to 1.36 ms" in said
+    assert "Triton: 6 rungs from 1.41 to 1.37 ms" in said
     assert "**triton tuned → triton persistent**" in said
     again = opened(**{name: param(test, name) or "" for name in test.query_params})
     assert words(again) == said

@@ -44,7 +44,7 @@ def test_the_table_and_the_badges_of_a_case(bench: Bench) -> None:
 
 
 def test_the_run_that_came_with_its_code(bench: Bench) -> None:
-    test = opened(bench, "h200-linear_gelu", code_of="cuda_wgmma_fused")
+    test = opened(bench, "h200-linear_gelu-code", code_of="cuda_wgmma_fused")
     (table,) = (d.value for d in test.dataframe if "Techniques" in d.value.columns)
     # Without torch_eager, whose kernels come compiled; torch_compile has one of its own beside cuBLAS's.
     assert set(table["Variant"]) == {"torch compile", "triton fused", "cuda wgmma fused", "cutlass fused"}

@@ -23,7 +23,7 @@ from kernelviz.ui.shared.text import bullets, distinct_labels, plain, run_label
 _Option = TypeVar("_Option", bound=str)
 Selected = ListingKind | Literal["all"]
 """What is shown: one kind of text, beside the source, or source, PTX and SASS together."""
-FIRST_RUN: Final = "h200-linear_gelu"
+FIRST_RUN: Final = "h200-linear_gelu-code"
 """What a first visit shows: the run of the package that came with its code."""
 _MOST_LISTED = 12
 _READ_WHEN_ENDED: Final[frozenset[ListingKind]] = frozenset({"sass", "main-loop"})

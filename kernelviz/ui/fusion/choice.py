@@ -138,7 +138,7 @@ def check_run(bench: Bench, chosen: Selection) -> None:
     if named is not None and named.id == wanted:  # another family or op was chosen
         view_filters.write(RUN, None)
         return
-    missing_run.say(wanted, of=chosen.op.name, without="a fused variant or a composition")
+    missing_run.say(wanted, of=chosen.op.name, without="a fused variant, a composition or a forward pass")
     if not runs:
         return
     other = st.selectbox(
