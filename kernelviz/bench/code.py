@@ -164,6 +164,11 @@ class Code:
         shipped = (name for name in shipped_runs.names() if shipped_runs.code_digests(name))
         return frozenset((*self._store.code_references.runs(), *shipped))
 
+    def runs_with_whole_code(self) -> frozenset[str]:
+        """Of `runs_with_code`, those without the recorded runs whose code is in a file of its own, which has what fits."""
+        shipped = (name for name in shipped_runs.names() if shipped_runs.has_code(name))
+        return frozenset((*self._store.code_references.runs(), *shipped))
+
     def of_case(
         self,
         run: Run,

@@ -80,7 +80,7 @@ def offered(bench: Bench, op: str) -> tuple[RunSummary, ...]:
 def with_code(bench: Bench, op: str) -> tuple[RunSummary, ...]:
     """The runs that show what changed in the code from rung to rung: those of the op, else those of other ops that came with the
     package."""
-    coded = bench.history.code.runs_with_code()
+    coded = bench.history.code.runs_with_whole_code()
     of_op = tuple(run for run in offered(bench, op) if run.id in coded)
     return of_op or tuple(run for run in bench.history.shipped() if run.id in coded and shows_ladder(bench, run))
 
@@ -91,7 +91,7 @@ def default_run(bench: Bench, op: str, sizes: Mapping[str, str] | None = None) -
 
     `sizes`: sizes as text by axis, as `at_sizes` reads them; a run that has them goes first."""
     recorded = Counter(run.device for run in bench.history.shipped())
-    coded = bench.history.code.runs_with_code()
+    coded = bench.history.code.runs_with_whole_code()
 
     def rank(run: RunSummary) -> tuple[int, bool, int, bool, str]:
         of_package = (recorded[run.device], run.id in coded) if run.shipped else (0, False)

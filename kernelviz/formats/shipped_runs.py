@@ -53,7 +53,7 @@ def folders() -> tuple[Traversable, ...]:
 
 def read_again() -> None:
     """Forget what was read, because recordings were fetched or removed."""
-    for cached in (names, _load, lines, code, code_digests, _code_files, empty_kernel_of):
+    for cached in (names, _load, lines, code, code_digests, _own_digests, _code_files, empty_kernel_of):
         cached.cache_clear()
 
 
@@ -135,12 +135,20 @@ def _own_code(name: str) -> dict[str, bytes]:
 def code_digests(name: str) -> frozenset[str]:
     """The digests of the code of one of `names`, without unpacking it. Errors: DocumentError."""
     apart = _code_files().get(name)
+    return _own_digests(name) | (frozenset() if apart is None else apart[1].digests)
+
+
+def has_code(name: str) -> bool:
+    """Whether the file of the run itself has code, which then is that of all its cases. Errors: DocumentError."""
+    return bool(_own_digests(name))
+
+
+@lru_cache(maxsize=512)
+def _own_digests(name: str) -> frozenset[str]:
     small = _folder_of(name) / f"{name}{_COMPACT}"
     if small.is_file():
-        own = compact.code_digests(small.read_bytes())
-    else:
-        own = frozenset(content.digest for content in load(name).code or ())
-    return own if apart is None else own | apart[1].digests
+        return compact.code_digests(small.read_bytes())
+    return frozenset(content.digest for content in load(name).code or ())
 
 
 @lru_cache(maxsize=1)

@@ -140,6 +140,12 @@ def test_the_problem_with_published_numbers_is_shown_first(bench: Bench) -> None
 
 def test_the_bf16_ladder_of_an_h200_shows_its_source_without_stored_code(bench: Bench) -> None:
     """The kernel files of the package are those that the run names, by their digests."""
+    without = use_case.ladder_of_stored(bench, "h100-80gb-hbm3-matmul")
+    unknown = changes_of(bench, without)
+    assert not unknown.code_known
+    unread = str(describe_unread_code(unknown, without.problem))
+    assert "the run was stored without its machine code" in unread
+    assert "kernelviz ladder matmul --measure --size m=" in unread
     ladder = use_case.ladder_of_stored(bench, H200_MATMUL)
     of = ladder.of("cuda")
     assert of is not None
@@ -157,10 +163,6 @@ def test_the_bf16_ladder_of_an_h200_shows_its_source_without_stored_code(bench: 
     )
     tiled = changes.sources["cuda_tiled"]
     assert tiled.files[0].kernels == ("matmul_naive", "matmul_tiled")
-    assert not changes.code_known
-    unread = str(describe_unread_code(changes, ladder.problem))
-    assert "the run was stored without its machine code" in unread
-    assert "kernelviz ladder matmul --measure --size m=" in unread
 
 
 def test_a_kernel_file_counts_only_for_its_own_digest() -> None:
