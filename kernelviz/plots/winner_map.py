@@ -18,14 +18,21 @@ from kernelviz.text import describe_verdict_reason, format_size, format_sizes, f
 from kernelviz.text.charts import describe_no_time
 from kernelviz.text.winners import Beside, regions, strips
 
-ROW_PX, FRAME_PX, LEAST_PX = 46, 130, 220
+ROW_PX, LEAST_PX, NOTHING_PX = 46, 80, 220
+"""The height of a row of cells, of the rows together at least, and of a chart without any."""
+_ABOVE_PX, _AXIS_PX = 28, 48
+"""The height of the margins, and of the ticks and the title between the cells and the legend."""
+_PHONE_PX, _LEGEND_END_PX, _LEGEND_SIGN_PX, _LEGEND_LETTER_PX = 360, 35, 45, 4.9
+_LEGEND_ROW_PX, _LEGEND_FRAME_PX = 19, 10
+"""Of the legend on a phone of 390 pixels: the width of the chart, what Plotly leaves free at the end of a row, the width of a
+sign and of a letter, and the heights of a row and of the rest."""
 _INK, _PAPER = "#0F1413", "#FFFFFF"
 """A line in both colours is visible on the colour of each variant and in both themes."""
 _TIE = "statistical tie"
 _UNCLEAR = "unclear"
 _NO_TIME = "no correct time"
 _CROSSOVER = "winner changes"
-_MORE = "+n: n more may be the fastest"
+_MORE = "+n: n more may win"
 _MOST_MARKERS = 2
 """Markers in a cell of tied or unclear variants; the hover text names all of them."""
 _MOST_TIMES = 5
@@ -51,7 +58,7 @@ def winner_by_size(
     winner_list = winners(table, headline)
     strip_rows = strips(winner_list, axis)
     if not strip_rows or not any(w.names for w in winner_list):
-        return nothing(str(describe_no_time([run], headline)), height=LEAST_PX)
+        return nothing(str(describe_no_time([run], headline)), height=NOTHING_PX)
     along = axis or swept_axis([w.problem for w in winner_list]) or ""
     best = best_of(table, headline)
     named = {w.problem.key: r.variant for s in strip_rows.values() for r in regions(s, best) for w in r.winners}
@@ -213,6 +220,17 @@ def _legend(winner_list: Sequence[Winner]) -> Iterator[go.Bar]:
             yield go.Bar(x=[None], y=[None], marker=marker, name=label, hoverinfo="skip", showlegend=True)
 
 
+def _legend_px(names: Sequence[str]) -> int:
+    """The height of the legend on a phone, where all columns are as wide as the longest name needs.
+
+    >>> _legend_px(["torch eager", "triton block"]), _legend_px(["cuda wgmma two warpgroups by size"] * 6)
+    (29, 124)
+    """
+    column_px = _LEGEND_SIGN_PX + _LEGEND_LETTER_PX * max(map(len, names), default=0)
+    columns = max(1, int((_PHONE_PX - _LEGEND_END_PX) / column_px))
+    return _LEGEND_FRAME_PX + _LEGEND_ROW_PX * math.ceil(len(names) / columns)
+
+
 def _finish(
     figure: go.Figure,
     strip_rows: dict[Beside, list[Winner]],
@@ -223,9 +241,12 @@ def _finish(
     count, other_sizes = len(strip_rows), next(iter(strip_rows))
     problems = [w.problem for w in winner_list]
     axis_name = " = ".join(tied_axes(problems, along)) or along
+    cells_px = max(LEAST_PX, (ROW_PX if count < 5 else 30) * count)
+    legend_px = _legend_px([trace.name for trace in figure.data if trace.showlegend is not False])
+    height = _ABOVE_PX + cells_px + _AXIS_PX + legend_px
     framed(
         figure,
-        height=max(LEAST_PX, FRAME_PX + (ROW_PX if count < 5 else 30) * count),
+        height=height,
         x_title=escape(" · ".join(filter(None, (axis_name, companions(problems, along))))),
         y_title=escape(", ".join(a for a, _ in other_sizes)),
     )
@@ -243,6 +264,7 @@ def _finish(
         "x": {"title": escape(axis_name), "labels": [format_size(s) for s in sizes]},
         "y": {"labels": labels, "omit": not other_sizes},
     }
-    legend = {"y": -48 / max(80, 30 * count), "traceorder": "normal"}
+    # By default it would have half of the chart, and scroll.
+    legend = {"y": -_AXIS_PX / cells_px, "traceorder": "normal", "maxheight": (legend_px + _LEGEND_ROW_PX) / height}
     # Another revision than that of the charts with lines, so that Plotly does not keep the range of this axis for theirs.
     figure.update_layout(barmode="overlay", meta=names, legend=legend, uirevision="winners")

@@ -90,6 +90,30 @@ def test_a_selection_stays_until_it_ends_and_a_chart_is_redrawn_in_place(real: s
     assert len([url for url in asked if "/assets/plotly." in url]) == 1
 
 
+@pytest.mark.parametrize("run", ["h200-add", "h200-matmul", "h200-fusion-transpose_matmul"])
+def test_the_legend_of_the_winner_map_is_whole_on_a_phone(real: str, open_tab: Page, run: str) -> None:
+    page = open_tab
+    page.set_viewport_size({"width": 390, "height": 844})
+    show(page, f"{real}/?run={run}&show=winner")
+    chart = page.locator(".st-key-by_size[data-stale=false] .js-plotly-plot")
+    chart.locator(".legendtext", has_text="winner changes" if run != "h200-matmul" else "unclear").wait_for()
+    frame = chart.bounding_box()
+    assert frame
+    needed_px, given_px = chart.evaluate("g => [g._fullLayout.legend._height, g._fullLayout.legend._effHeight]")
+    assert needed_px == given_px, "it does not scroll"
+    for name in chart.locator(".legendtext").all():
+        entry = name.bounding_box()
+        assert entry
+        assert frame["x"] <= entry["x"]
+        assert entry["x"] + entry["width"] <= frame["x"] + frame["width"]
+        assert entry["y"] + entry["height"] <= frame["y"] + frame["height"]
+    title = chart.locator(".xtitle").bounding_box()
+    legend = chart.locator(".legend").bounding_box()
+    assert title
+    assert legend
+    assert title["y"] + title["height"] <= legend["y"]
+
+
 def test_points_are_reached_and_selected_by_keyboard(real: str, open_tab: Page) -> None:
     page = open_tab
     chart = opened(real, page)

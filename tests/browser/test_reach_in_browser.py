@@ -62,6 +62,31 @@ def test_axe_finds_nothing_serious(real: str, page: Page, name: str) -> None:
     expect_accessible(page, title, ready)
 
 
+@pytest.mark.parametrize(
+    ("path", "box"),
+    [("workloads?workload=nope", "workload"), ("gallery?family=nope", "family"), ("?run=h200-add&show=nope", "show")],
+)
+def test_an_unknown_value_of_the_address_is_named_below_its_box_until_another_is_chosen(
+    real: str, page: Page, path: str, box: str
+) -> None:
+    """In a column it follows its box, in a row it is on the line below. It stays where the page is redrawn for something else."""
+    show(page, f"{real}/{path}")
+    message = page.locator(f".st-key-unknown_{box}")
+    expect(message).to_contain_text(f"In the address, {box} 'nope' is not among")
+    at_rest(page)
+    above, below = page.locator(f".st-key-{box}").bounding_box(), message.bounding_box()
+    assert above is not None
+    assert below is not None
+    assert 0 <= below["y"] - above["y"] - above["height"] < 40
+    if box == "workload":
+        page.locator(".st-key-workload_share button").click()
+        at_rest(page)
+        expect(message).to_be_visible()
+        page.keyboard.press("Escape")
+        page.locator(".st-key-view button").last.click()
+        expect(message).to_have_count(0)
+
+
 def test_axe_finds_nothing_serious_on_a_first_visit_and_would_find_a_fault_of_ours(real: str, page: Page) -> None:
     page.goto(real)
     expect_accessible(page, "Bench", ".st-key-bars .js-plotly-plot")

@@ -120,7 +120,7 @@ def test_alerts_by_the_users_thresholds_which_the_address_keeps(page: Open) -> N
     assert again.segmented_control(key="window").value == "1 h"
     assert {name: again.query_params[name] for name in again.query_params} == {"grows": "7", "window": "1 h"}
     bad = page(DeviceBench({"cuda:0": idle}), busy="lots")
-    assert "is not a number from 0 to 100: using 60" in words(bad)
+    assert "is not a number from 0 to 100: showing 60" in words(bad)
 
 
 def test_growing_memory_is_told(page: Open) -> None:

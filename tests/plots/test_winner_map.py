@@ -130,7 +130,7 @@ def test_a_cell_of_more_than_two_variants_says_how_many_and_the_legend_what_that
     points = [t for t in drawn if t.type == "scatter" and t.x[0] is not None]
     (more,) = (t for t in points if t.mode == "text")
     assert (list(more.x), list(more.text)) == ([0], ["+2"])
-    assert [t.name for t in drawn if t.showlegend and "+n" in (t.name or "")] == ["+n: n more may be the fastest"]
+    assert [t.name for t in drawn if t.showlegend and "+n" in (t.name or "")] == ["+n: n more may win"]
     marked = [
         y for t in points if t.mode == "markers" for x, y in zip(t.x, t.y, strict=True) if abs(x) < 0.5 and y < 0.5
     ]
@@ -141,3 +141,23 @@ def test_a_cell_of_more_than_two_variants_says_how_many_and_the_legend_what_that
     assert min(marked) > max(others_marked), "room for the number below"
     few = plots.winner_by_size(grid()).data
     assert not [t for t in few if (t.type == "scatter" and t.mode == "text") or (t.name or "").startswith("+n")]
+
+
+def test_the_cells_leave_room_for_the_whole_legend_of_a_phone() -> None:
+    names = [f"cuda_variant_{number}" for number in range(9)]
+    sizes = [{"m": 4096, "n": 1024 * (number + 1)} for number in range(9)]
+    made = [
+        samples.timed(p, name, 0.8 if i == number else 0.4)
+        for number, p in enumerate(samples.problems("rmsnorm", sizes))
+        for i, name in enumerate(names)
+    ]
+    few, many = plots.winner_by_size(grid(), axis="n"), plots.winner_by_size(samples.run(made, sizes=sizes, shares={}))
+    for figure in (few, many):
+        entries = [t for t in figure.data if t.showlegend is not False]
+        legend_px = 10 + 19 * -(-len(entries) // 2)  # two columns
+        layout = figure.layout
+        assert layout.legend.maxheight * layout.height >= legend_px
+        cells_px = 48 / -layout.legend.y
+        assert layout.height >= cells_px + 48 + legend_px
+        assert cells_px >= 80
+    assert many.layout.height > few.layout.height

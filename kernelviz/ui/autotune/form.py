@@ -17,7 +17,7 @@ from kernelviz.ops.catalog.space import MOST_IN_PLAN, tuned_keys
 from kernelviz.text import describe_reason, format_variant
 from kernelviz.text.tuning import describe_plan, describe_space, describe_tunable
 from kernelviz.ui.autotune import choice, measuring
-from kernelviz.ui.shared import device_strip, view_filters
+from kernelviz.ui.shared import address_messages, device_strip, view_filters
 from kernelviz.ui.shared.text import plain
 
 _USUAL_COUNT = 100
@@ -136,14 +136,14 @@ def _box(
     used = default if default in options else options[0]
     given = st.query_params.get(name)
     if st.session_state.get(key) not in options or view_filters.moved(name):
-        st.session_state[key] = given if given in options else used
+        address_messages.remove(key)
         if given is not None and given not in options:
-            st.caption(
-                f":orange[In the address, {plain(name)} {plain(repr(given))} is not known here: showing {plain(used)}]"
-            )
+            address_messages.store(key, f"In the address, {name} {given!r} is not known here", used)
+        st.session_state[key] = given if given in options else used
     chosen = view_filters.widget_with_value(
         st.selectbox, label, options, key=key, width=width, format_func=format_func
     ) or used  # fmt: skip
+    address_messages.draw(key)
     view_filters.write(name, chosen)
     return chosen
 

@@ -20,7 +20,7 @@ from kernelviz.text.naive import describe_naive_of_run
 from kernelviz.text.results import describe_close_to_tolerance
 from kernelviz.text.times import FIGURES
 from kernelviz.ui.bench import second_run
-from kernelviz.ui.shared import site, table, view_filters
+from kernelviz.ui.shared import address_messages, site, table, view_filters
 from kernelviz.ui.shared.text import bullets, plain
 
 
@@ -33,9 +33,11 @@ def draw_open_tab(tabs: Mapping[str, Callable[[], None]]) -> None:
     if view_filters.moved("tab"):
         st.session_state.pop("tables", None)
     view_filters.seed("tab", list(names), "table")
+    address_messages.draw("tab")
     st.session_state.setdefault("tables", names[st.session_state["tab"]])
     view_filters.keep("tab", _short(st.session_state["tables"]), "table")
-    for tab, draw in zip(st.tabs(list(tabs), key="tables", on_change="rerun"), tabs.values(), strict=True):
+    containers = st.tabs(list(tabs), key="tables", on_change=address_messages.remove_all)
+    for tab, draw in zip(containers, tabs.values(), strict=True):
         if tab.open:
             with tab:
                 draw()

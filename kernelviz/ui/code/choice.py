@@ -17,7 +17,7 @@ from kernelviz.core.code_listing import ListingKind
 from kernelviz.core.errors import nearest
 from kernelviz.text import format_sizes, format_variant
 from kernelviz.text.code_listings import KIND_MEANINGS, KIND_NAMES
-from kernelviz.ui.shared import missing_run, run_in_hand, site, view_filters
+from kernelviz.ui.shared import address_messages, missing_run, run_in_hand, site, view_filters
 from kernelviz.ui.shared.text import bullets, distinct_labels, plain, run_label
 
 _Option = TypeVar("_Option", bound=str)
@@ -244,12 +244,10 @@ def _box(
     wanted = st.query_params.get(param)
     if view_filters.moved(param) or st.session_state.get(key) not in options:
         used: str = default
+        address_messages.remove(key)
         if wanted and wanted not in options and param not in ("run", "run_b"):
             used = nearest(wanted, options) or default
-            with st.container(key=f"unknown_{param}"):
-                st.caption(
-                    f":orange[In the address, {param} {plain(repr(wanted))} is not there: showing {plain(used)}]"
-                )
+            address_messages.store(key, f"In the address, {param} {wanted!r} is not there", used)
         st.session_state[key] = wanted if wanted in options else used
     size = {"width": width} if width else {}
     value: _Option = (
@@ -258,5 +256,6 @@ def _box(
         )
         or default
     )
+    address_messages.draw(key)
     view_filters.write(param, value)
     return value

@@ -14,7 +14,7 @@ from kernelviz.plots import monitor
 from kernelviz.text import Tile, describe_alerts
 from kernelviz.text.events import describe_under_way
 from kernelviz.text.text import sentence_case
-from kernelviz.ui.shared import charts, session, view_filters
+from kernelviz.ui.shared import address_messages, charts, session, view_filters
 from kernelviz.ui.shared.text import plain
 from kernelviz.ui.shared.tiles import draw
 
@@ -62,19 +62,24 @@ def _threshold(label: str, key: str, default: float, high: float, step: float, e
     """A number from 0 to `high`, kept in the session, and in the address unless it is the default."""
     if key not in st.session_state or view_filters.moved(key):
         st.session_state[key] = _from_address(key, default, high)
-    value: float = st.number_input(label, 0.0, high, step=step, key=key, format="%g", width=230, help=explanation)
+    value: float = st.number_input(
+        label, 0.0, high, step=step, key=key, format="%g", width=230, help=explanation,
+        on_change=address_messages.remove_all,
+    )  # fmt: skip
+    address_messages.draw(key)
     view_filters.keep(key, f"{value:g}", f"{default:g}")
     return value
 
 
 def _from_address(key: str, default: float, high: float) -> float:
+    address_messages.remove(key)
     param = st.query_params.get(key)
     if param is None:
         return default
     with suppress(ValueError):
         if 0 <= (value := float(param)) <= high:
             return value
-    st.caption(f":orange[{key} {plain(repr(param))} is not a number from 0 to {high:g}: using {default:g}]")
+    address_messages.store(key, f"In the address, {key} {param!r} is not a number from 0 to {high:g}", default)
     return default
 
 

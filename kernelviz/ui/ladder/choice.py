@@ -15,7 +15,7 @@ from kernelviz.metrics.ladder import BackendLadder, Ladder, Metric, Step
 from kernelviz.metrics.ladder_summary import summary_of
 from kernelviz.text import format_sizes, format_variant
 from kernelviz.text.ladder import METRICS, format_backend
-from kernelviz.ui.shared import missing_run, run_in_hand, view_filters
+from kernelviz.ui.shared import address_messages, missing_run, run_in_hand, view_filters
 from kernelviz.ui.shared.text import distinct_labels, plain, run_label
 
 _Option = TypeVar("_Option", bound=str)
@@ -33,14 +33,14 @@ def op(bench: Bench, notices: DeltaGenerator) -> str:
     of_address = st.query_params.get("op")
     if first is None or (named is None and of_address in options):
         first = of_address if of_address in options else use_case.default_op(bench)
-    if of_address is not None and of_address not in options and named is None:
-        first = nearest(of_address, options) or first
-        notices.caption(
-            f":orange[In the address, the op {plain(repr(of_address))} has no ladder: showing {plain(first)}]"
-        )
     if view_filters.moved("run") or view_filters.moved("op"):
         st.session_state.pop("ladder_op", None)
+        address_messages.remove("ladder_op")
+    if of_address is not None and of_address not in options and named is None:
+        first = nearest(of_address, options) or first
+        address_messages.store("ladder_op", f"In the address, the op {of_address!r} has no ladder", first)
     st.session_state.setdefault("ladder_op", first)
+    address_messages.draw("ladder_op", notices)
     chosen = view_filters.widget_with_value(st.selectbox, "Op", options, key="ladder_op", width=280) or first
     if named is not None and named.op != chosen:  # another op was chosen in the box
         for name in ("run", "problem", "ladder", "rung", "measured"):
@@ -199,13 +199,14 @@ def _box(
     present = st.session_state.get(key)
     # Until somebody chooses, the box follows its default, which changes while a run is measured.
     if present in options and present == st.session_state.get(followed) and not view_filters.moved(param):
+        address_messages.follow(key, present, default)
         st.session_state[key] = default
     elif view_filters.moved(param) or present not in options:
-        st.session_state[key] = of_address if of_address in options else default
+        address_messages.remove(key)
         if of_address and of_address not in options:
-            (notices or st).caption(
-                f":orange[In the address, {plain(param)} {plain(repr(of_address))} is unknown: showing {plain(default)}]"
-            )
+            address_messages.store(key, f"In the address, {param} {of_address!r} is unknown", default)
+        st.session_state[key] = of_address if of_address in options else default
+    address_messages.draw(key, notices)
     chosen: _Option = view_filters.widget_with_value(widget, label, options, key=key, **look) or default
     st.session_state[followed] = default
     view_filters.write(param, chosen)

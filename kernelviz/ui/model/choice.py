@@ -12,7 +12,7 @@ from kernelviz.core import BadField
 from kernelviz.models.parts import MOST_BATCH, NUMBER_FORMATS, PHASES, LayerCall
 from kernelviz.models.presets import PRESETS, ModelPreset
 from kernelviz.text.model import PHASES as PHASE_TEXTS
-from kernelviz.ui.shared import view_filters
+from kernelviz.ui.shared import address_messages, view_filters
 from kernelviz.ui.shared.text import plain
 
 _KNOWN = (
@@ -88,34 +88,42 @@ def number(label: str, param: str, default: int, most: int, key: str, about: str
     """A box for a whole number from 1 to `most`, which the address repeats as `param`. A number of the address that is not in
     this range is named, and the default is used."""
     if key not in st.session_state or view_filters.moved(param):
-        st.session_state[key] = _of_address(param, default, most)
-    value = int(st.number_input(label, min_value=1, max_value=most, step=1, key=key, width=150, help=about))
+        st.session_state[key] = _of_address(key, param, default, most)
+    value = int(
+        st.number_input(
+            label, min_value=1, max_value=most, step=1, key=key, width=150, help=about,
+            on_change=address_messages.remove_all,
+        )
+    )  # fmt: skip
+    address_messages.draw(key)
     view_filters.keep(param, str(value), str(default))
     return value
 
 
-def _of_address(param: str, default: int, most: int) -> int:
+def _of_address(key: str, param: str, default: int, most: int) -> int:
+    """The number that the address gives the widget `key`, else the default."""
+    address_messages.remove(key)
     text = st.query_params.get(param)
     if text is None:
         return default
     if text.isdecimal() and len(text) < 12 and 1 <= int(text) <= most:
         return int(text)
-    st.caption(
-        f":orange[In the address, {plain(param)} {plain(repr(text))} is not from 1 to {most}: showing {default}]"
-    )
+    address_messages.store(key, f"In the address, {param} {text!r} is not from 1 to {most}", default)
     return default
 
 
 def share() -> float:
     """The share of decoded tokens, 0 to 1; the address repeats it as `share`, in percent."""
-    if "model_share" not in st.session_state or view_filters.moved("share"):
-        st.session_state["model_share"] = _of_address("share", 50, 100) if st.query_params.get("share") != "0" else 0
+    key = "model_share"
+    if key not in st.session_state or view_filters.moved("share"):
+        st.session_state[key] = _of_address(key, "share", 50, 100) if st.query_params.get("share") != "0" else 0
     value = int(
         st.slider(
-            "Share of tokens that are decoded, %", 0, 100, key="model_share",
+            "Share of tokens that are decoded, %", 0, 100, key=key, on_change=address_messages.remove_all,
             help="Of all tokens that the model processes, so many are decoded in steps of the batch; the rest is prefilled.",
         )
     )  # fmt: skip
+    address_messages.draw(key)
     view_filters.keep("share", str(value), "50")
     return value / 100
 

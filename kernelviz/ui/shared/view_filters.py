@@ -9,7 +9,7 @@ from kernelviz.bench import Bench
 from kernelviz.core import Device
 from kernelviz.core.errors import nearest
 from kernelviz.metrics.figures import Headline
-from kernelviz.ui.shared import callbacks
+from kernelviz.ui.shared import address_messages, callbacks
 from kernelviz.ui.shared.text import distinct_labels, plain
 
 _Option = TypeVar("_Option", bound=str)
@@ -37,6 +37,7 @@ def choose(
     """
     seed(key, options, default)
     chosen: _Option = widget_with_value(widget, label, options, key=key, **look) or default
+    address_messages.draw(key)
     if always_named:
         write(key, chosen)
     else:
@@ -83,8 +84,11 @@ def widget_with_value(
     Streamlit sends the value of a widget only in the redraw that sets it, and the browser may skip that redraw. A widget that it
     then draws for the first time, or again, shows its default, so each redraw sends the present value as the default. Unlike
     a value, a default never undoes a click that is on its way. Not for a box that can be cleared: Streamlit would fill it again.
+
+    A choice of the user ends the messages about the address.
     """
     value = st.session_state.get(key)
+    look["on_change"] = address_messages.remove_all
     if widget is st.segmented_control:
         look["required"] = True
     if "format_func" in look:
@@ -134,8 +138,9 @@ def l2_control(
 
 
 def seed(key: str, options: Sequence[str], default: str) -> None:
-    """Set the value of the widget `key` before it is drawn: the value of the address, else the default. An unknown value is
-    reported, and the nearest option is used. The widget follows another address in the open page, as of the Back button.
+    """Set the value of the widget `key` before it is drawn: the value of the address, else the default. For an unknown value,
+    a message is stored (`address_messages.draw` shows it), and the nearest option is used. The widget follows another address
+    in the open page, as of the Back button.
 
     Until the user chooses a value, the widget follows its default, which may change while a run is measured."""
     value, followed = st.session_state.get(key), f"{key}_followed"
@@ -152,15 +157,15 @@ def seed(key: str, options: Sequence[str], default: str) -> None:
         callbacks.replaced(key, value)
     param = st.query_params.get(key) if value is None else None
     used = param if param in options else default
+    if value is None:
+        address_messages.remove(key)
+    else:
+        address_messages.follow(key, value, used)
     if param is not None and param not in options:
         used = nearest(param, options, alike=LEAST_ALIKE) or default
         known = ", ".join(options) if len(options) <= MOST_NAMED else "the values that this page knows"
         typed = st.session_state.get(f"{key}_typed", key)
-        # In a row of boxes, pages.css puts it on a line of its own below them.
-        with st.container(key=f"unknown_{key}"):
-            st.caption(
-                f":orange[In the address, {plain(typed)} {plain(repr(param))} is not among {plain(known)}: showing {plain(used)}]"
-            )
+        address_messages.store(key, f"In the address, {typed} {param!r} is not among {known}", used)
     if used == default:
         st.session_state[followed] = default
     st.session_state[key] = used
