@@ -63,7 +63,7 @@ def timings() -> None:
         "**Call eager**, **enqueue** and **call by graph** are times by the host clock, without a tracer: the median of up to "
         "1,000 calls (p50), and the times that 90 % and 99 % of them do not exceed (p90, p99). "
         f"**CPU-bound**: back-to-back calls take more than {HOST_BOUND:g}× the warm kernel time, and the CPU needs "
-        "half of it or more to enqueue a call, so the GPU waits for the CPU."
+        "at least as long as the kernel to enqueue a call, so the GPU waits for the CPU."
     )
 
 
