@@ -71,5 +71,7 @@ def test_a_loop_over_eleven_tenths_of_the_warm_time_waits_for_the_host(
 def test_a_long_call_that_the_host_enqueues_in_no_time_does_not_wait_for_it() -> None:
     """torch_compile of copy 2^28 on an H100: 0.71 ms for the kernel, 0.91 in a series, and the host needs 0.19 for a call."""
     warm, loop = Figure(estimate=7.1e-4), Figure(estimate=9.1e-4)
-    waits = [host_bound(Timing(device_warm_s=warm, loop_s=loop, enqueue_s=Figure(estimate=s))) for s in (1.9e-4, 6e-4, 8e-4)]
+    waits = [
+        host_bound(Timing(device_warm_s=warm, loop_s=loop, enqueue_s=Figure(estimate=s))) for s in (1.9e-4, 6e-4, 8e-4)
+    ]
     assert waits == [False, False, True]
