@@ -30,7 +30,8 @@ def draw(bench: Bench, form: Form) -> None:
     with st.expander("Method", key="method_expander"):
         st.number_input(
             "Time limit per case, s", *BUDGET_S, step=0.25, key="budget",
-            help="Measuring a case takes at most this long. It ends earlier if the 95 % interval is narrow enough.",
+            help="The cold time of a case is measured for about this long, or shorter if its 95 % interval is narrow enough; "
+            "other times have their own limits. If a time is not stable, as on a busy machine, it is measured up to three times.",
         )  # fmt: skip
         widget_with_value(
             st.segmented_control, "Load", CLOCKS, key="clock",

@@ -350,10 +350,12 @@ def _why_no_plan(bench: Bench, form: Form, refusal: UsageError | None) -> str:
 
 
 def format_estimate(plan: Plan, form: Form, ahead: int | None) -> str:
-    """How much work the plan is: number of cases, longest measuring time, and its position in the queue. `ahead`: not the length
+    """How much work the plan is: number of cases, time for the cold times, and its position in the queue. The time is no upper
+    limit: a busy machine needs more, because times that are not stable are measured up to three times. `ahead`: not the length
     of the queue, because users alternate, so that of another user's twelve problems only one comes first. None: unknown."""
     cases = len(plan.cases())
-    most_s = len(plan.problems) * form.method.longest_s(len(plan.variants))
-    time = f"{most_s:.3g} s" if most_s < 90 else f"{most_s / 60:.0f} min"
+    cold_s = len(plan.problems) * form.method.longest_s(len(plan.variants))
+    time = f"{cold_s:.3g} s" if cold_s < 90 else f"{cold_s / 60:.0f} min"
+    more = "compiling and checking" if form.method.figures == ("cold",) else "other times, compiling and checking"
     queue = "" if ahead is None else f" · {describe_queue_position(RunQueued(ahead=ahead))}"
-    return f"{units.counted(cases, 'case')} · ≤ {time} measuring, plus compiling and checking{queue}"
+    return f"{units.counted(cases, 'case')} · up to about {time} for cold times on a quiet machine, plus {more}{queue}"
