@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from functools import lru_cache
 
-from documented_cells import CARDS, UNKNOWN, Case, format_ratio
+from documented_cells import CARDS, UNKNOWN, Case
 
 from kernelviz.core import Failure, Run, units
 from kernelviz.formats import shipped_runs
@@ -96,17 +96,18 @@ def _of_op(run: Run | None) -> list[str]:
 def misses() -> str:
     """Each problem of the recorded runs in which a library is faster, the lowest ratio first."""
     rows = [
-        (ratio, card, run, row)
+        (row.ratio, card, run, row)
         for (_, card), run in recorded().items()
         for row in _compared([run])
-        if (ratio := row.ratio) is not None and ratio < LEVEL
+        if row.ratio is not None and row.ratio < LEVEL
     ]
     lines = []
-    for _, card, run, row in sorted(rows, key=lambda one: one[0]):
+    for ratio, card, run, row in sorted(rows, key=lambda one: one[0]):
         assert row.own is not None and row.library is not None, row.problem.key  # noqa: PT018
         own, library = Case(run, row.own), Case(run, row.library)
-        lines.append([own.problem, CARDS[card], library.named_time, own.named_time, format_ratio(own.against(library))])
-    return _table(["problem", "card", "best library", "best own variant", "library / own"], lines)
+        kind = own.against(library).kind
+        lines.append([own.problem, CARDS[card], library.named_time, own.named_time, f"{ratio:.3f}", kind])
+    return _table(["problem", "card", "best library", "best own variant", "library / own", "verdict on own"], lines)
 
 
 def _compared(runs: list[Run]) -> list[ComparisonRow]:

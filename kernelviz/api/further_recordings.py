@@ -11,7 +11,8 @@ def recordings() -> FurtherRecordings:
 
     ``archive``: what the package says of them: ``url``, ``sha256``, ``size_bytes``, ``runs``, ``code_of`` (of how many recorded
     runs it has the code) and ``cards``; None if all recordings come with the package. ``folder``: where they are, None if they
-    are not here. ``fetched``: whether they were fetched.
+    are not here. ``missing``: the archive, if it is offered and not here. ``fetched``: whether they were fetched. ``no_folder``:
+    what KERNELVIZ_RECORDINGS names, if that is no folder that can be read.
     """
     return use_case.further_recordings()
 

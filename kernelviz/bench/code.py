@@ -27,7 +27,7 @@ from kernelviz.core import (
 )
 from kernelviz.core.code import packed, unpacked
 from kernelviz.core.machine_code import KernelFacts
-from kernelviz.formats import shipped_runs
+from kernelviz.formats import recordings_file, shipped_runs
 from kernelviz.machine_code.disassembly import disassembly
 from kernelviz.machine_code.facts import facts_of
 from kernelviz.metrics.figures import figure_of
@@ -61,14 +61,19 @@ class CodeNotHere(KernelvizError):
     def __init__(self, artifact: Artifact, kernel: str, *, shipped: bool = False) -> None:
         what = f"the {artifact.kind} of {kernel} is not here ({artifact.digest[:12]}…)"
         super().__init__(
-            f"{what}: kernelviz comes with the code of some of its recorded runs only. `kernelviz recordings` says whether more "
-            "can be fetched; measuring the case on such a device makes it"
+            f"{what}: kernelviz comes with the code of some recorded cases only. {_remedy_of_recorded()}"
             if shipped
             else f"{what}: the document was written without code, or "
             "it was removed when the folder of artifacts exceeded its limit (KERNELVIZ_CODE_BYTES). On the machine that measured "
             "the run, `kernelviz export RUN --with-code -o run.json` writes a file that has it; import that file here "
             "(`kernelviz import run.json`, or the page History), or measure the case again"
         )
+
+
+def _remedy_of_recorded() -> str:
+    if recordings_file.described() is not None and recordings_file.folder() is None:
+        return "More of it can be fetched: `kernelviz recordings fetch`, or the page Gallery"
+    return "It was not kept when the run was recorded; measure the case on such a device to get it"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -241,7 +246,7 @@ class Code:
 
         `plugins`: also the code of users' own files, and what was compiled from it. `most_bytes`: most compressed bytes. The code
         of the last problem comes first, so that what fits belongs together, then that of the others; of each, sources first, then
-        cubins, and of each kind the fastest variant of each backend, then the others by their time.
+        cubins, and of each kind the fastest variant of each backend at the last problem, then the others by their time there.
         """
         of_run = self.contents_of(run)
         listed = list(_artifacts(run.results, of_run))
@@ -250,13 +255,17 @@ class Code:
         last = run.results[-1].problem if run.results else None
         for artifact in sorted(listed, key=lambda a: a.problem != last):  # stable: in the order of the plan
             first.setdefault(artifact.digest, artifact)
-        ranks = _ranks([result for result in run.results if result.problem == last])
+        of_variants = _ranks([result for result in run.results if result.problem == last])
+        ranks: dict[str, int] = {}
+        for artifact in listed:
+            rank = of_variants.get(artifact.variant, len(of_variants))
+            ranks[artifact.digest] = min(rank, ranks.get(artifact.digest, rank))
         contents: dict[str, CodeContent] = {}
         left_out: list[LeftOut] = []
         size = 0
         for one in sorted(
             first.values(),
-            key=lambda a: (a.problem != last, _IMPORTANCE.index(a.artifact.kind), ranks.get(a.variant, len(ranks))),
+            key=lambda a: (a.problem != last, _IMPORTANCE.index(a.artifact.kind), ranks[a.digest]),
         ):
             reason: LeftOutReason | None = None if one.digest in allowed else "plugin"
             raw = of_run.get(one.digest) if reason is None else None

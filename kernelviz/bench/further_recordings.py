@@ -10,16 +10,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from http.client import HTTPException
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from kernelviz.core import BadField, DocumentError, KernelvizError
-from kernelviz.formats import recordings, recordings_file, shipped_runs
+from kernelviz.formats import recordings_file, shipped_runs
 from kernelviz.formats.recordings_file import RecordingsFile
 
 TIMEOUT_S = 30.0
 """A server that sends nothing for so long is given up."""
 PIECE_BYTES = 2**18
-_SCHEMES = ("https", "http")
+_SCHEMES = ("https://", "http://")
 Progress = Callable[[float], None]
 
 
@@ -47,9 +46,9 @@ class FurtherRecordings:
 def further_recordings() -> FurtherRecordings:
     """The state at present."""
     archive, folder = recordings_file.described(), recordings_file.folder()
-    fetched = archive is not None and folder == recordings_file.fetched_folder(archive)
     named = recordings_file.named_folder()
-    no_folder = named if named is not None and not named.is_dir() else None
+    fetched = archive is not None and folder == recordings_file.fetched_folder(archive) and named != folder
+    no_folder = named if named is not None and not recordings_file.readable(named) else None
     return FurtherRecordings(archive=archive, folder=folder, fetched=fetched, no_folder=no_folder)
 
 
@@ -80,7 +79,7 @@ def fetch(source: str | None = None, *, on_progress: Progress | None = None) -> 
                     f"the recordings cannot be written to {into} ({error.strerror or error}); "
                     "set KERNELVIZ_HOME to a folder that can be written, with enough free space"
                 ) from error
-    _read_again()
+    shipped_runs.read_again()
     return further_recordings()
 
 
@@ -98,6 +97,9 @@ class Fetching:
             fetch(on_progress=self._arrived)
         except KernelvizError as error:
             self.error = str(error)
+        except Exception as error:
+            self.error = f"{type(error).__name__}: {error}"
+            raise
         finally:
             self.ended = True
 
@@ -128,43 +130,33 @@ _starting = threading.Lock()
 
 
 def remove() -> bool:
-    """Remove what was fetched; returns whether there was something. What a checkout or KERNELVIZ_RECORDINGS has stays.
-
-    Errors: NotFetched if it cannot be removed."""
-    state = further_recordings()
-    if not state.fetched or state.folder is None:
-        return False
-    try:
-        shutil.rmtree(state.folder)
-    except OSError as error:
-        raise NotFetched(
-            f"{state.folder} cannot be removed ({error.strerror or error}); remove the folder yourself"
-        ) from error
-    _read_again()
-    return True
+    """Remove what was fetched, also for earlier versions; returns whether there was something. What a checkout has, or the folder
+    that KERNELVIZ_RECORDINGS names, stays. Errors: NotFetched if it cannot be removed."""
+    named = recordings_file.named_folder()
+    fetched = [folder for folder in recordings_file.fetched_folders() if folder != named]
+    for folder in fetched:
+        try:
+            shutil.rmtree(folder)
+        except OSError as error:
+            raise NotFetched(f"{folder} cannot be removed ({error.strerror or error}); remove it yourself") from error
+    shipped_runs.read_again()
+    return bool(fetched)
 
 
 _fetching = threading.Lock()
 """One fetch at a time in this process; the next one finds that it is done."""
 
 
-def _read_again() -> None:
-    shipped_runs.read_again()
-    recordings.recordings.cache_clear()
-
-
 def _read(archive: RecordingsFile, source: str | None, on_progress: Progress) -> bytes:
     """The bytes of the archive, at most one more than it should have."""
-    scheme = urlsplit(source or archive.url).scheme
-    if source is not None and scheme not in _SCHEMES:
+    if source is not None and not source.startswith(_SCHEMES):
         try:
             with Path(source).expanduser().open("rb") as file:
                 return file.read(archive.size_bytes + 1)
-        except OSError as error:
-            raise BadField(
-                "--from", source, f"it cannot be read ({error.strerror}); name the file, or an address"
-            ) from error
-    address = source or archive.url
+        except (OSError, RuntimeError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise BadField("--from", source, f"it cannot be read ({reason}); name the file, or an address") from error
+    address = archive.url if source is None else source
     data = bytearray()
     try:
         with urllib.request.urlopen(address, timeout=TIMEOUT_S) as answer:
@@ -178,4 +170,8 @@ def _read(archive: RecordingsFile, source: str | None, on_progress: Progress) ->
             f"{address} cannot be read ({reason}). On a machine that can, download the file; then "
             f"`kernelviz recordings fetch --from FILE` unpacks it here"
         ) from error
+    if len(data) < archive.size_bytes:
+        raise NotFetched(
+            f"{address} ended after {len(data):,} of {archive.size_bytes:,} bytes; try again, or download the file elsewhere"
+        )
     return bytes(data)

@@ -41,7 +41,8 @@ def record(
         typer.Option(
             min=0.0,
             metavar="MB",
-            help="With --with-code: most compressed code of a run. The last size comes first, and of each, sources, then cubins.",
+            help="With --with-code: most compressed code of a run. The last size comes first, and of each, sources, then cubins; "
+            "of each kind, the fastest variant of each backend.",
         ),
     ] = MOST_RECORDED_BYTES / 1e6,
     direction: Annotated[

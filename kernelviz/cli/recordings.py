@@ -7,7 +7,7 @@ import typer
 
 from kernelviz.bench import further_recordings as use_case
 from kernelviz.cli import console, options
-from kernelviz.text.recordings import describe_recordings
+from kernelviz.text.recordings import describe_no_folder, describe_recordings
 
 app = typer.Typer(
     help="Say whether the recorded runs and the code that are too large for the package are here; fetch or remove them."
@@ -28,7 +28,7 @@ def recordings(context: typer.Context, as_json: options.Json = False) -> None:
         return
     console.out().print(f"{describe_recordings(state.archive, state.folder)}", soft_wrap=True)
     if state.no_folder is not None:
-        console.warn(f"KERNELVIZ_RECORDINGS names {state.no_folder}, which is no folder; it is not used")
+        console.warn(f"{describe_no_folder(state.no_folder)}")
 
 
 @app.command()

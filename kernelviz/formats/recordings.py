@@ -41,14 +41,18 @@ def recording_of(run: Run) -> Recording:
     )
 
 
-@lru_cache(maxsize=1)
 def recordings() -> dict[str, Recording]:
     """The recording of each shipped run, by id; of a run that the file does not know, derived from the run."""
+    return _recordings(shipped_runs.names())
+
+
+@lru_cache(maxsize=1)
+def _recordings(names: tuple[str, ...]) -> dict[str, Recording]:
     known: dict[str, Recording] = {}
-    for folder in shipped_runs.folders():
+    for folder in reversed(shipped_runs.folders()):  # the package's count, as in `shipped_runs.lines`
         file = folder / _FILE
         known |= msgspec.json.decode(file.read_bytes(), type=dict[str, Recording]) if file.is_file() else {}
-    return {name: known.get(name) or recording_of(shipped_runs.load(name)) for name in shipped_runs.names()}
+    return {name: known.get(name) or recording_of(shipped_runs.load(name)) for name in names}
 
 
 def packed_recordings(runs: Iterable[Run]) -> bytes:

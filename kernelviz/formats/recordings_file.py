@@ -12,6 +12,8 @@ import re
 import shutil
 import tempfile
 import zipfile
+from collections.abc import Iterable
+from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
 
@@ -43,6 +45,7 @@ class RecordingsFile(msgspec.Struct, frozen=True, kw_only=True):
     cards: tuple[str, ...] = ()
 
 
+@lru_cache(maxsize=1)
 def described() -> RecordingsFile | None:
     """The archive that the package names; None if this version has none."""
     file = files("kernelviz") / "shipped" / DESCRIPTION
@@ -52,21 +55,32 @@ def described() -> RecordingsFile | None:
 def named_folder() -> Path | None:
     """The folder that KERNELVIZ_RECORDINGS names, which may not exist; None if it names none."""
     named = os.environ.get(VARIABLE)
-    return Path(named).expanduser() if named else None
+    return Path(os.path.expanduser(named)) if named else None  # noqa: PTH111 (Path's raises for an unknown user)
+
+
+def readable(folder: Path) -> bool:
+    """Whether it is a folder whose files can be listed."""
+    return folder.is_dir() and os.access(folder, os.R_OK | os.X_OK)
 
 
 def folder() -> Path | None:
     """Where the contents of the archive are: the folder that KERNELVIZ_RECORDINGS names, docs/recordings of a checkout, or where
     the archive was unpacked. None if they are nowhere."""
     shared = named_folder()
-    if shared is not None and shared.is_dir():
+    if shared is not None and readable(shared):
         return shared
     of_checkout = _CHECKOUT / "docs" / "recordings"
     if (_CHECKOUT / "pyproject.toml").is_file() and of_checkout.is_dir():
         return of_checkout
     archive = described()
     fetched = None if archive is None else fetched_folder(archive)
-    return fetched if fetched is not None and fetched.is_dir() else None
+    return fetched if fetched is not None and readable(fetched) else None
+
+
+def fetched_folders() -> tuple[Path, ...]:
+    """Every folder in which an archive was unpacked or began to be: also of earlier versions."""
+    inside = home() / "recordings"
+    return tuple(sorted(path for path in inside.iterdir() if path.is_dir())) if inside.is_dir() else ()
 
 
 def fetched_folder(archive: RecordingsFile) -> Path:
@@ -76,12 +90,19 @@ def fetched_folder(archive: RecordingsFile) -> Path:
 
 def pack(contents: Path) -> bytes:
     """The archive of a folder. Equal folders give equal archives: members are sorted, have no dates, and are stored as they are,
-    because they are compressed."""
+    because they are compressed. Errors: DocumentError for a file that `unpack` would refuse."""
     data = io.BytesIO()
+    members = {p.relative_to(contents).as_posix(): p for p in sorted(contents.rglob("*")) if p.is_file()}
+    _check_names(members)
     with zipfile.ZipFile(data, "w", zipfile.ZIP_STORED) as archive:
-        for path in sorted(p for p in contents.rglob("*") if p.is_file()):
-            archive.writestr(zipfile.ZipInfo(path.relative_to(contents).as_posix(), _NO_DATE), path.read_bytes())
+        for name, path in members.items():
+            archive.writestr(zipfile.ZipInfo(name, _NO_DATE), path.read_bytes())
     return data.getvalue()
+
+
+def _check_names(names: Iterable[str]) -> None:
+    if odd := next((name for name in names if not _MEMBER.fullmatch(name)), None):
+        raise DocumentError(f"{odd[:60]!r} is no name of a recorded run or of its code")
 
 
 def check(data: bytes, archive: RecordingsFile) -> None:
@@ -104,15 +125,18 @@ def unpack(data: bytes, into: Path) -> None:
             members = {name: archive.read(name) for name in archive.namelist()}
     except (zipfile.BadZipFile, EOFError, NotImplementedError) as error:
         raise DocumentError(f"it cannot be unpacked ({error})") from None
-    if odd := next((name for name in members if not _MEMBER.fullmatch(name)), None):
-        raise DocumentError(f"{odd[:60]!r} is no name of a recorded run or of its code")
+    _check_names(members)
     into.parent.mkdir(parents=True, exist_ok=True)
     beside = Path(tempfile.mkdtemp(dir=into.parent, prefix=".part-"))
     try:
         for name, content in members.items():
             (beside / name).parent.mkdir(exist_ok=True)
             (beside / name).write_bytes(content)
-        if not into.is_dir():  # another process may have unpacked it meanwhile
+        beside.chmod(0o755)  # a temporary folder is closed to others, who may share this one
+        try:
             beside.rename(into)
+        except OSError:
+            if not into.is_dir():  # else another process has unpacked it meanwhile
+                raise
     finally:
         shutil.rmtree(beside, ignore_errors=True)

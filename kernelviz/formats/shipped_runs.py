@@ -2,15 +2,17 @@
 recorded runs and their code in the folder of further recordings (`formats.recordings_file`), if it is here."""
 
 import gzip
+import logging
 import threading
 from collections.abc import Iterable
 from functools import lru_cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
+from pathlib import Path
 
 import msgspec
 
-from kernelviz.core import Failure, Run, Selftest, Status
+from kernelviz.core import DocumentError, Failure, Run, Selftest, Status
 from kernelviz.core.code import unpacked
 from kernelviz.core.run import SameModelRoof
 from kernelviz.formats import code_file, compact, document, recordings_file
@@ -25,11 +27,11 @@ _SELFTEST = "selftest-"
 """How the names of files with a selftest begin; all others are runs."""
 _TUNINGS = "tunings"
 """The folder of recorded tunings."""
+_log = logging.getLogger(__name__)
 _INDEX = "index.json"
 """What a list shows of each run: six runs with all their samples take half a second to read, this a millisecond."""
 
 
-@lru_cache(maxsize=1)
 def names() -> tuple[str, ...]:
     """Ids of the shipped runs (the names of their files), in the order of `lines`."""
     return tuple(lines())
@@ -53,7 +55,7 @@ def folders() -> tuple[Traversable, ...]:
 
 def read_again() -> None:
     """Forget what was read, because recordings were fetched or removed."""
-    for cached in (names, _load, lines, code, code_digests, _own_digests, _code_files, empty_kernel_of):
+    for cached in (_load, _lines, _code, _own_digests, _code_files, empty_kernel_of):
         cached.cache_clear()
 
 
@@ -74,12 +76,15 @@ def load(name: str) -> Run:
     files as documents from elsewhere are."""
     # Fifty sessions that open the same run at once would otherwise read it fifty times, for half a second each.
     with _reading:
-        return _load(name)
+        return _load(name, recordings_file.folder())
 
 
 @lru_cache(maxsize=16)
-def _load(name: str) -> Run:
-    return load_from(_folder_of(name), name)
+def _load(name: str, _further: Path | None) -> Run:
+    try:
+        return load_from(_folder_of(name), name)
+    except FileNotFoundError as error:
+        raise DocumentError(f"the recorded run {name} is not here any more ({error.filename})") from error
 
 
 @lru_cache(maxsize=1)
@@ -116,11 +121,15 @@ def load_from(folder: Traversable, name: str) -> Run:
     return document.decode(_unpacked(name, folder), most_bytes=None)
 
 
-@lru_cache(maxsize=2)
 def code(name: str) -> dict[str, bytes]:
     """The contents of the code of one of `names`, by digest: of its own file and of the file of code that names it. Empty where
     it was recorded without, or where the code is not here. Errors: DocumentError."""
-    apart = _code_files().get(name)
+    return _code(name, recordings_file.folder())
+
+
+@lru_cache(maxsize=2)
+def _code(name: str, further: Path | None) -> dict[str, bytes]:
+    apart = _code_files(further).get(name)
     return _own_code(name) | ({} if apart is None else code_file.contents_of(apart[0].read_bytes()))
 
 
@@ -131,20 +140,20 @@ def _own_code(name: str) -> dict[str, bytes]:
     return {content.digest: unpacked(content) for content in load(name).code or ()}
 
 
-@lru_cache(maxsize=512)
 def code_digests(name: str) -> frozenset[str]:
     """The digests of the code of one of `names`, without unpacking it. Errors: DocumentError."""
-    apart = _code_files().get(name)
-    return _own_digests(name) | (frozenset() if apart is None else apart[1].digests)
+    further = recordings_file.folder()
+    apart = _code_files(further).get(name)
+    return _own_digests(name, further) | (frozenset() if apart is None else apart[1].digests)
 
 
 def has_code(name: str) -> bool:
     """Whether the file of the run itself has code, which then is that of all its cases. Errors: DocumentError."""
-    return bool(_own_digests(name))
+    return bool(_own_digests(name, recordings_file.folder()))
 
 
 @lru_cache(maxsize=512)
-def _own_digests(name: str) -> frozenset[str]:
+def _own_digests(name: str, _further: Path | None) -> frozenset[str]:
     small = _folder_of(name) / f"{name}{_COMPACT}"
     if small.is_file():
         return compact.code_digests(small.read_bytes())
@@ -152,13 +161,20 @@ def _own_digests(name: str) -> frozenset[str]:
 
 
 @lru_cache(maxsize=1)
-def _code_files() -> dict[str, tuple[Traversable, code_file.Head]]:
-    """The file of code of each run that has one, and what it holds."""
-    more = recordings_file.folder()
-    apart = None if more is None else more / recordings_file.CODE
-    entries = sorted(apart.iterdir()) if apart is not None and apart.is_dir() else ()
-    heads = [(f, code_file.head_of(f.read_bytes())) for f in entries if f.name.endswith(code_file.ENDING)]
-    return {run: (file, head) for file, head in heads for run in head.runs}
+def _code_files(further: Path | None) -> dict[str, tuple[Path, code_file.Head]]:
+    """The file of code of each run that has one, and what it holds. A file that cannot be read is left out, and logged."""
+    apart = None if further is None else further / recordings_file.CODE
+    found: dict[str, tuple[Path, code_file.Head]] = {}
+    for file in sorted(apart.iterdir()) if apart is not None and apart.is_dir() else ():
+        if file.name.endswith(code_file.ENDING):
+            try:
+                head = code_file.head_of(file.read_bytes())
+            except (DocumentError, OSError) as error:
+                _log.warning("%s is not used: %s", file, error)
+                continue
+            for run in head.runs:
+                found.setdefault(run, (file, head))
+    return found
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True):
@@ -195,18 +211,26 @@ def line_of(run: Run) -> Line:
     )
 
 
-@lru_cache(maxsize=1)
 def lines() -> dict[str, Line]:
     """The line of each shipped run, by id; of a run that the index does not know, from its file.
 
-    Runs of the device with the highest memory bandwidth come first, those of a device without a data sheet last.
+    Runs of the device with the highest memory bandwidth come first, those of a device without a data sheet last. Of a run that
+    the package and the further recordings have, the package's counts.
     """
-    by_name: list[Line] = []
+    return _lines(recordings_file.folder())
+
+
+@lru_cache(maxsize=1)
+def _lines(_further: Path | None) -> dict[str, Line]:
+    by_name: dict[str, Line] = {}
     for folder in folders():
         index = folder / _INDEX
         known = msgspec.json.decode(index.read_bytes(), type=dict[str, Line]) if index.is_file() else {}
-        by_name += [known.get(name) or line_of(load(name)) for name in names_in(folder)]
-    return {line.id: line for line in sorted(by_name, key=lambda line: (-_bandwidth(line.device), line.device))}
+        for name in names_in(folder):
+            if name not in by_name:
+                by_name[name] = known.get(name) or line_of(load_from(folder, name))
+    in_order = sorted(by_name.values(), key=lambda line: (-_bandwidth(line.device), line.device))
+    return {line.id: line for line in in_order}
 
 
 def line(run_id: str) -> Line:

@@ -9,8 +9,8 @@ from kernelviz.metrics.headline import Headline as Headline
 from kernelviz.metrics.uncertainty import with_uncertainty
 
 HOST_BOUND = 1.1
-"""An eager call in a back-to-back series may wait for the host if it takes more than this many times the warm device time. It
-does not if the host enqueues a call faster than the device executes it: then the device itself is slower in a series."""
+"""An eager call in a back-to-back series waits for the host if it takes more than this many times the warm device time, and so
+does the host to enqueue a call. If the host is faster, the device itself is slower in a series."""
 
 
 def figure_of(timing: Timing | None, headline: Headline) -> Figure | None:
@@ -81,8 +81,8 @@ def back_to_back_over_warm(timing: Timing | None) -> float | None:
 
 
 def host_bound(timing: Timing | None) -> bool | None:
-    """Whether back-to-back calls wait for the host: they take over 1.1 × device warm, and the host needs at least as long as the
-    device warm to enqueue a call, if that is known. None if the times are unknown, and on a CPU.
+    """Whether back-to-back calls wait for the host: they take over 1.1 × device warm, and so does the host to enqueue a call, if
+    that is known. None if the times are unknown, and on a CPU.
 
     >>> short = Timing(device_warm_s=Figure(estimate=1e-6), loop_s=Figure(estimate=5e-6), enqueue_s=Figure(estimate=4e-6))
     >>> long = Timing(device_warm_s=Figure(estimate=7e-4), loop_s=Figure(estimate=9e-4), enqueue_s=Figure(estimate=9e-6))
@@ -94,7 +94,7 @@ def host_bound(timing: Timing | None) -> bool | None:
     if ratio is None or timing is None or timing.device_warm_s is None:
         return None
     enqueue = timing.enqueue_s
-    return ratio > HOST_BOUND and (enqueue is None or enqueue.estimate >= timing.device_warm_s.estimate)
+    return ratio > HOST_BOUND and (enqueue is None or enqueue.estimate > HOST_BOUND * timing.device_warm_s.estimate)
 
 
 def times_s(result: Result) -> dict[str, float | None]:

@@ -260,11 +260,11 @@ COLUMNS: tuple[Column[Case], ...] = (
     _time("call_graph_s", "Call by graph"),
     _time("loop_s", "Loop"),
     _time("busy_s", "Busy"),
-    Column("host_bound", "CPU-bound", "Back-to-back calls take more than 1.1 × the warm device time, and the host "
-           "needs at least as long as that to enqueue one.", units.OWN_TEXT,
+    Column("host_bound", "CPU-bound", "Back-to-back calls take more than 1.1 × the warm device time, and so does "
+           "the host to enqueue one.", units.OWN_TEXT,
            lambda c: host_bound(c.result.timing), _RECORD),
     Column("", "CPU-bound", "Time of back-to-back calls divided by the warm kernel time. Above 1.1, the GPU waits for the CPU "
-           "if the CPU needs at least as long as the kernel to enqueue a call.",
+           "if the CPU needs more than 1.1 × the kernel time, too, to enqueue a call.",
            units.OWN_TEXT, _host_bound, View.TIMES_WIDE | View.TIMES_NARROW,
            order=lambda c: back_to_back_over_warm(c.result.timing)),
     Column("naive_first_s", "Naive, first call", _NAIVE_HELP.format("the first call"), units.SECONDS,

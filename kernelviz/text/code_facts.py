@@ -39,8 +39,8 @@ _REMEDIES: dict[NoFactsReason, str] = {
     "import that file here (kernelviz import run.json, or the page History), or measure the case again",
 }
 _NOT_SHIPPED = (
-    "kernelviz comes with the code of some of its recorded runs only; `kernelviz recordings` says whether more can be fetched, "
-    "and measuring the case on such a device makes it"
+    "kernelviz comes with the code of some recorded cases only; to get it, measure the case on such a device, unless "
+    "`kernelviz recordings` says that more can be fetched"
 )
 
 

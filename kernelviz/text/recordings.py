@@ -33,13 +33,18 @@ def describe_contents(archive: Archive) -> Text:
     >>> class Some:
     ...     url, size_bytes, runs, code_of, cards = "https://x.org/r.zip", 9_400_000, 81, 162, ("NVIDIA H100",)
     >>> str(describe_contents(Some()))
-    'the code of 162 recorded runs (sources, and what compilers made of them), and 81 further runs, on NVIDIA H100'
+    'code of 162 recorded runs (sources and what compilers made of them, in part), and 81 further runs, on NVIDIA H100'
     """
     runs = units.counted(archive.code_of, "recorded run")
-    code = f"the code of {runs} (sources, and what compilers made of them)" if archive.code_of else ""
+    code = f"code of {runs} (sources and what compilers made of them, in part)" if archive.code_of else ""
     further = units.counted(archive.runs, "further run" if code else "further recorded run")
     on_cards = f"{further}, on {units.enumerated(archive.cards)}" if archive.runs else ""
     return Text(", and ".join(filter(None, (code, on_cards))))
+
+
+def describe_no_folder(named: Path) -> Text:
+    """That the environment variable KERNELVIZ_RECORDINGS names no folder that can be read."""
+    return Text(f"KERNELVIZ_RECORDINGS names {named}, which is no folder that can be read; it is not used")
 
 
 def describe_recordings(archive: Archive | None, folder: Path | None) -> Text:

@@ -127,7 +127,7 @@ def test_every_reason_without_facts_is_told(bench: Bench, monkeypatch: pytest.Mo
     not_here = by_case(kv.code_facts(run))["triton_block", SMALL]
     assert "kernelviz import run.json" in str(text.describe_missing(not_here))
     shipped = str(text.describe_missing(not_here, shipped=True))  # nobody else has it
-    assert "`kernelviz recordings` says whether more can be fetched" in shipped
+    assert "measure the case on such a device, unless `kernelviz recordings` says that more can be fetched" in shipped
     assert "import" not in shipped
     large = with_code_of(code.run_with_cubins(), "cuda_scalar", code.cubin("matmul-sm_90") + bytes(MOST_CUBIN_BYTES))
     assert by_case(kv.code_facts(large))["cuda_scalar", SMALL].reason == "too_large"

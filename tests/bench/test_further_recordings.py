@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import shutil
 import threading
 import zipfile
 from collections.abc import Iterator
@@ -27,7 +28,7 @@ from kernelviz.bench.gallery import recorded_runs
 from kernelviz.cli import main
 from kernelviz.core import BadField, DocumentError
 from kernelviz.core.code import digest_of
-from kernelviz.formats import code_file, compact, recordings, recordings_file, shipped_runs
+from kernelviz.formats import code_file, compact, recordings_file, shipped_runs
 from kernelviz.formats.recordings_file import RecordingsFile
 
 OTHER_CARD = "NVIDIA Further 100"
@@ -50,7 +51,6 @@ def arranged(tmp_path: Path) -> Path:
 
 def read_again() -> None:
     shipped_runs.read_again()
-    recordings.recordings.cache_clear()
 
 
 @pytest.fixture
@@ -64,10 +64,10 @@ def offered(arranged: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
     class Answer(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            found = self.path == "/archive.zip"
-            self.send_response(200 if found else 404)
+            answers = {"/archive.zip": data, "/short.zip": data[:100]}
+            self.send_response(200 if self.path in answers else 404)
             self.end_headers()
-            self.wfile.write(data if found else b"not here")
+            self.wfile.write(answers.get(self.path, b"not here"))
 
         def log_message(self, format: str, *args: object) -> None:
             """Print nothing."""
@@ -122,7 +122,7 @@ def test_what_is_fetched_is_in_lists_and_its_code_can_be_read_until_it_is_remove
     assert FURTHER not in shipped_runs.names()
     assert main(["recordings"]) == 0
     said = capsys.readouterr().out
-    assert "not here: the code of 1 recorded run (sources" in said
+    assert "not here: code of 1 recorded run (sources" in said
     assert "and 1 further run, on NVIDIA Further 100" in said
     assert offered.url in said
     assert kv.recordings().missing == offered
@@ -167,7 +167,9 @@ def test_a_folder_for_several_users_is_read_and_not_removed(
     monkeypatch.setenv(recordings_file.VARIABLE, str(arranged / "elsewhere"))
     assert use_case.further_recordings().missing == offered
     assert main(["recordings"]) == 0
-    assert "elsewhere, which is no folder; it is not used" in capsys.readouterr().err.replace("\n", " ")
+    assert "elsewhere, which is no folder that can be read; it is not used" in capsys.readouterr().err.replace(
+        "\n", " "
+    )
     monkeypatch.setenv(recordings_file.VARIABLE, str(arranged))
     assert use_case.remove() is False
     assert (arranged / f"{FURTHER}.kvz").is_file()
@@ -178,6 +180,10 @@ def test_a_folder_for_several_users_is_read_and_not_removed(
     [
         ("other.zip", use_case.NotFetched, "it is not the file of recordings of this version"),
         ("short.zip", use_case.NotFetched, "it is not the file of recordings of this version"),
+        ("ADDRESS/short.zip", use_case.NotFetched, "ended after 100 of"),
+        ("http://[x", use_case.NotFetched, "recordings fetch --from FILE"),
+        ("~nouser/x", BadField, "it cannot be read"),
+        ("", BadField, "it cannot be read"),
         ("missing.zip", BadField, "it cannot be read"),
         ("ADDRESS/elsewhere", use_case.NotFetched, "recordings fetch --from FILE"),
         ("http://127.0.0.1:9/archive.zip", use_case.NotFetched, "recordings fetch --from FILE"),
@@ -191,7 +197,11 @@ def test_what_cannot_be_fetched_says_why_and_leaves_nothing(
     (tmp_path / "other.zip").write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
     (tmp_path / "short.zip").write_bytes(data[:100])
     address = offered.url.removesuffix("/archive.zip")
-    named = source.replace("ADDRESS", address) if ":" in source or "ADDRESS" in source else str(tmp_path / source)
+    named = (
+        source.replace("ADDRESS", address)
+        if not source.endswith(".zip") or ":" in source or "ADD" in source
+        else str(tmp_path / source)
+    )
     with pytest.raises(error, match=said):
         use_case.fetch(named)
     assert not list((tmp_path / "home").rglob("*.kvz"))
@@ -202,6 +212,43 @@ def test_a_folder_that_cannot_be_written_is_named(offered: RecordingsFile, tmp_p
     (tmp_path / "home").write_text("a file where the folder should be")
     with pytest.raises(use_case.NotFetched, match="set KERNELVIZ_HOME to a folder that can be written"):
         use_case.fetch()
+
+
+def test_a_server_follows_what_another_process_fetches_and_removes(offered: RecordingsFile, tmp_path: Path) -> None:
+    assert FURTHER not in shipped_runs.names()
+    into = recordings_file.fetched_folder(offered)
+    recordings_file.unpack((tmp_path / "archive.zip").read_bytes(), into)
+    assert into.stat().st_mode & 0o777 == 0o755, "others may read it"
+    assert FURTHER in shipped_runs.names()
+    assert shipped_runs.code(FURTHER)
+    assert [one.run.id for one in recorded_runs(RehearsedBench(())) if one.run.id == FURTHER] == [FURTHER]
+    recordings_file.unpack((tmp_path / "archive.zip").read_bytes(), into)  # as a process that began at the same time
+    assert [path.name for path in into.parent.iterdir()] == [into.name]
+    shutil.rmtree(into)
+    assert FURTHER not in shipped_runs.names()
+    assert shipped_runs.code_digests("h200-layernorm") == frozenset()
+
+
+def test_of_a_run_in_both_folders_that_of_the_package_counts(
+    offered: RecordingsFile, arranged: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (arranged / f"{FURTHER}.kvz").rename(arranged / "h200-softmax.kvz")
+    (arranged / "code" / "damaged.kvc").write_bytes(b"KVC1 and nothing")
+    monkeypatch.setenv(recordings_file.VARIABLE, str(arranged))
+    assert shipped_runs.lines()["h200-softmax"].op == "softmax"
+    assert shipped_runs.load("h200-softmax").plan.op == "softmax"
+    assert shipped_runs.code_digests("h200-softmax") == frozenset()
+
+
+@pytest.mark.parametrize("named", ["~nouser/x", "/nonexistent"])
+def test_a_variable_that_names_no_folder_breaks_nothing(
+    offered: RecordingsFile, named: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(recordings_file.VARIABLE, named)
+    state = use_case.further_recordings()
+    assert (str(state.no_folder), state.missing) == (named, offered)
+    monkeypatch.setattr(kernelviz.bench, "current", lambda: RehearsedBench((samples.CPU,)))
+    assert any("is no folder that can be read" in str(one.value) for one in open_page({}, "gallery").warning)
 
 
 @pytest.mark.parametrize("name", ["../outside.kvz", "/etc/x.kvz", "code/../../x.kvc", "run.py", "a\nb.kvz"])
@@ -254,6 +301,16 @@ def test_the_package_describes_the_recordings_of_this_checkout() -> None:
     assert recordings_file.described() == arrange_recordings.described(arrange_recordings.FURTHER)
     state = use_case.further_recordings()
     assert (state.folder, state.fetched, state.missing) == (arrange_recordings.FURTHER, False, None)
+
+
+def test_users_can_unpack_the_archive_of_this_checkout(tmp_path: Path) -> None:
+    recordings_file.unpack(recordings_file.pack(arrange_recordings.FURTHER), tmp_path / "into")
+    files = [path.relative_to(arrange_recordings.FURTHER) for path in arrange_recordings.FURTHER.rglob("*.kv?")]
+    assert files
+    assert all((tmp_path / "into" / file).is_file() for file in files)
+    (tmp_path / "into" / "README.txt").write_text("what nobody could unpack")
+    with pytest.raises(DocumentError, match="no name of a recorded run"):
+        recordings_file.pack(tmp_path / "into")
 
 
 def test_the_code_of_recorded_runs_is_that_which_their_results_name() -> None:

@@ -165,7 +165,7 @@ def test_code_that_is_elsewhere_damaged_or_without_a_tool_says_what_to_do(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     elsewhere = opened(run="h100-80gb-hbm3-matmul", variant="triton_grouped")
-    assert "kernelviz comes with the code of some of its recorded runs only" in said(elsewhere)
+    assert "kernelviz comes with the code of some recorded cases only" in said(elsewhere)
     assert "--with-code" not in said(elsewhere)
     assert shown(elsewhere) is None
     held = {"source": code.SOURCE.encode(), "ptx": code.PTX.encode(), "cubin": b"\x7fELF not a real one"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from kernelviz.bench import further_recordings as use_case
-from kernelviz.text.recordings import describe_contents
+from kernelviz.text.recordings import describe_contents, describe_no_folder
 from kernelviz.text.roofs import format_bytes
 from kernelviz.ui.shared import callbacks
 from kernelviz.ui.shared.text import plain
@@ -15,15 +15,19 @@ _EACH_S = 0.5
 
 def section() -> None:
     """Nothing if all recordings are here."""
-    missing = use_case.further_recordings().missing
+    state = use_case.further_recordings()
+    if state.no_folder is not None:
+        st.warning(plain(describe_no_folder(state.no_folder)), icon=":material/warning:")
+    missing = state.missing
     if missing is None:
         return
     st.markdown("##### More recordings to fetch")
     with st.container(key="further_recordings", gap="xsmall"):
         st.caption(
             plain(
-                f"Too large for the package: {describe_contents(missing)}. One file of {format_bytes(missing.size_bytes)} has "
-                f"them, at {missing.url}. It is fetched once, and only if you ask for it; nothing is sent but the request."
+                f"Not in the package, to keep it small: {describe_contents(missing)}. One file of "
+                f"{format_bytes(missing.size_bytes)} has them, at {missing.url}. It is fetched once, and only if you ask for it; "
+                "nothing is sent but the request."
             )
         )
         current = use_case.fetching()

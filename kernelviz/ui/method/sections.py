@@ -62,8 +62,8 @@ def timings() -> None:
     st.markdown(
         "**Call eager**, **enqueue** and **call by graph** are times by the host clock, without a tracer: the median of up to "
         "1,000 calls (p50), and the times that 90 % and 99 % of them do not exceed (p90, p99). "
-        f"**CPU-bound**: back-to-back calls take more than {HOST_BOUND:g}× the warm kernel time, and the CPU needs "
-        "at least as long as the kernel to enqueue a call, so the GPU waits for the CPU."
+        f"**CPU-bound**: back-to-back calls take more than {HOST_BOUND:g}× the warm kernel time, and so does the "
+        "CPU to enqueue a call, so the GPU waits for the CPU."
     )
 
 
