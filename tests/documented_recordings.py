@@ -89,8 +89,8 @@ def _of_op(run: Run | None) -> list[str]:
     rows = _compared([run])
     ratios = [row.ratio for row in rows if row.ratio is not None]
     mean = mean_ratio(rows)
-    numbers = [UNKNOWN if number is None else f"{number:.2f}" for number in (mean, min(ratios, default=None))]
-    return [f"{len(run.plan.problems)}", *numbers, run.created_at[:10]]
+    lowest = f"{min(ratios):.3f}" if ratios else UNKNOWN
+    return [f"{len(run.plan.problems)}", UNKNOWN if mean is None else f"{mean:.2f}", lowest, run.created_at[:10]]
 
 
 def misses() -> str:

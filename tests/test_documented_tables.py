@@ -155,7 +155,7 @@ def test_the_lowest_ratio_of_an_op_is_that_of_its_first_listed_problem() -> None
         if row[1] == "H200":
             listed.setdefault(op, float(row[4]))
     assert listed
-    assert {op: f"{ratio:.2f}" for op, ratio in listed.items()} == {op: lowest[op] for op in listed}
+    assert {op: f"{ratio:.3f}" for op, ratio in listed.items()} == {op: lowest[op] for op in listed}
 
 
 def _columns(line: str) -> list[str]:
