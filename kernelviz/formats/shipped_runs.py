@@ -164,7 +164,7 @@ def _own_digests(name: str, _further: Path | None) -> frozenset[str]:
 def _code_files(further: Path | None) -> dict[str, tuple[Path, code_file.Head]]:
     """The file of code of each run that has one, and what it holds. A file that cannot be read is left out, and logged."""
     apart = None if further is None else further / recordings_file.CODE
-    found: dict[str, tuple[Path, code_file.Head]] = {}
+    files: dict[str, tuple[Path, code_file.Head]] = {}
     for file in sorted(apart.iterdir()) if apart is not None and apart.is_dir() else ():
         if file.name.endswith(code_file.ENDING):
             try:
@@ -173,8 +173,8 @@ def _code_files(further: Path | None) -> dict[str, tuple[Path, code_file.Head]]:
                 _log.warning("%s is not used: %s", file, error)
                 continue
             for run in head.runs:
-                found.setdefault(run, (file, head))
-    return found
+                files.setdefault(run, (file, head))
+    return files
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True):
