@@ -142,8 +142,7 @@ def test_shipped_runs_are_opened_and_never_changed(
     (tmp_path / "r9.json.gz").write_bytes(shipped_runs.packed(run(9)))
     assert gzip.decompress((tmp_path / "r9.json.gz").read_bytes()) == encode(run(9))
     monkeypatch.setattr(shipped_runs, "_FOLDER", tmp_path)
-    shipped_runs.names.cache_clear()
-    shipped_runs.lines.cache_clear()
+    shipped_runs.read_again()
     try:
         assert [(r.id, r.shipped) for r in history.shipped()] == [("r9", True)]
         assert history.load("r9") == run(9)
@@ -153,8 +152,8 @@ def test_shipped_runs_are_opened_and_never_changed(
         assert history.take_in(encode(run(9))) == "r9"
         assert history.count() == 0
     finally:
-        for cache in (shipped_runs.names, shipped_runs.lines, shipped_runs._load):
-            cache.cache_clear()
+        monkeypatch.undo()
+        shipped_runs.read_again()
 
 
 WITHOUT_ROOFS = {"h200-linear_gelu-code"}

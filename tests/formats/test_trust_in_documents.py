@@ -43,11 +43,12 @@ def test_what_a_document_says_of_trust_is_no_fact() -> None:
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setattr(shipped_runs, "_FOLDER", tmp_path)
-    for cache in (shipped_runs.names, shipped_runs.lines, shipped_runs.selftests, shipped_runs._load):
-        cache.cache_clear()
+    shipped_runs.read_again()
+    shipped_runs.selftests.cache_clear()
     yield tmp_path
-    for cache in (shipped_runs.names, shipped_runs.lines, shipped_runs.selftests, shipped_runs._load):
-        cache.cache_clear()
+    monkeypatch.undo()
+    shipped_runs.read_again()
+    shipped_runs.selftests.cache_clear()
 
 
 def test_a_shipped_selftest_is_found_and_is_no_run(folder: Path) -> None:
