@@ -121,6 +121,6 @@ def _levels(card: str) -> Counter[str]:
 
 
 def _table(headings: list[str], rows: list[list[str]]) -> str:
-    """In Markdown; all columns but the first are aligned to the right where they are short."""
+    """The table in Markdown."""
     lines = [headings, ["---"] * len(headings), *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)

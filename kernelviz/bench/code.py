@@ -22,7 +22,6 @@ from kernelviz.core import (
     Problem,
     Result,
     Run,
-    Timing,
     check_name,
 )
 from kernelviz.core.code import packed, unpacked
@@ -30,7 +29,7 @@ from kernelviz.core.machine_code import KernelFacts
 from kernelviz.formats import recordings_file, shipped_runs
 from kernelviz.machine_code.disassembly import disassembly
 from kernelviz.machine_code.facts import facts_of
-from kernelviz.metrics.figures import figure_of
+from kernelviz.metrics.library_comparison import time_s
 from kernelviz.store import Store
 
 MOST_RECORDED_BYTES = 4_000_000
@@ -291,14 +290,7 @@ class Code:
 def _ranks(results: Sequence[Result]) -> dict[str, int]:
     """Variants that are right and have a time, in the order in which people look at their code: the fastest of each backend, then
     the others, each by time."""
-    times_s = {
-        result.variant: figure.estimate
-        for result in results
-        if result.accuracy is not None
-        and result.accuracy.passed
-        and isinstance(result.outcome, Timing)
-        and (figure := figure_of(result.outcome, "cold")) is not None
-    }
+    times_s = {result.variant: known_s for result in results if (known_s := time_s(result)) is not None}
     backends = {result.variant: result.backend for result in results}
     by_time = sorted(times_s, key=lambda variant: times_s[variant])
     fastest = {backends[variant]: variant for variant in reversed(by_time)}

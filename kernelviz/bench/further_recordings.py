@@ -12,8 +12,8 @@ from http.client import HTTPException
 from pathlib import Path
 
 from kernelviz.core import BadField, DocumentError, KernelvizError
+from kernelviz.core.recordings import RecordingsFile
 from kernelviz.formats import recordings_file, shipped_runs
-from kernelviz.formats.recordings_file import RecordingsFile
 
 TIMEOUT_S = 30.0
 """A server that sends nothing for so long is given up."""

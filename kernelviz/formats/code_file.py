@@ -41,12 +41,20 @@ def head_of(data: bytes) -> Head:
 def contents_of(data: bytes) -> dict[str, bytes]:
     """The contents by digest. Errors: DocumentError, also if one is not what its digest names."""
     head, packed = _parts(data)
+    return unpacked_together(packed, head.contents)
+
+
+def unpacked_together(packed: bytes, sizes: Iterable[tuple[str, int]]) -> dict[str, bytes]:
+    """Contents that were packed side by side, by digest. `sizes`: digest (SHA-256, hex) and bytes of each, in order.
+
+    Errors: DocumentError, also if one is not what its digest names.
+    """
     try:
         together = lzma.decompress(packed)
     except (lzma.LZMAError, EOFError) as error:
         raise DocumentError(f"its code cannot be unpacked ({error})") from None
     contents, start = dict[str, bytes](), 0
-    for digest, size in head.contents:
+    for digest, size in sizes:
         contents[digest] = together[start : start + size]
         start += size
         if digest_of(contents[digest]) != digest:

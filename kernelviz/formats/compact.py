@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernelviz.core import Block, DocumentError, Failure, Figure, Outcome, Run, Timing
-from kernelviz.core.code import digest_of, packed, unpacked
-from kernelviz.formats import document
+from kernelviz.core.code import packed, unpacked
+from kernelviz.formats import code_file, document
 from kernelviz.formats.import_format import MAX_BYTES, Import
 from kernelviz.formats.validation import checked
 from kernelviz.metrics.quality import is_slow
@@ -137,19 +137,7 @@ def decode(data: bytes) -> Run:
 def code_of(data: bytes) -> dict[str, bytes]:
     """The contents of the code in a compact file, by digest. Errors: DocumentError."""
     head, _, together_packed = _parts(data)
-    if not head.code:
-        return {}
-    try:
-        together = lzma.decompress(together_packed)
-    except (lzma.LZMAError, EOFError) as error:
-        raise DocumentError(f"its code cannot be unpacked ({error})") from None
-    contents, start = dict[str, bytes](), 0
-    for digest, size in head.code:
-        contents[digest] = together[start : start + size]
-        start += size
-        if digest_of(contents[digest]) != digest:
-            raise DocumentError("its code is not what its digests name")
-    return contents
+    return code_file.unpacked_together(together_packed, head.code) if head.code else {}
 
 
 def code_digests(data: bytes) -> frozenset[str]:

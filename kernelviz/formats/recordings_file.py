@@ -20,6 +20,7 @@ from pathlib import Path
 import msgspec
 
 from kernelviz.core import DocumentError
+from kernelviz.core.recordings import RecordingsFile
 from kernelviz.store.store import home
 
 VARIABLE = "KERNELVIZ_RECORDINGS"
@@ -31,18 +32,6 @@ CODE = "code"
 _CHECKOUT = Path(__file__).parents[2]
 _MEMBER = re.compile(r"(code/)?[A-Za-z0-9_.-]+\.(kvz|kvc|json)")
 _NO_DATE = (1980, 1, 1, 0, 0, 0)
-
-
-class RecordingsFile(msgspec.Struct, frozen=True, kw_only=True):
-    """The archive that belongs to this version. `runs`: how many it adds. `code_of`: of how many recorded runs it has the code.
-    `cards`: the devices of the runs that it adds, by name."""
-
-    url: str
-    sha256: str
-    size_bytes: int
-    runs: int
-    code_of: int
-    cards: tuple[str, ...] = ()
 
 
 @lru_cache(maxsize=1)

@@ -1,38 +1,18 @@
 """The recorded runs and the code beside those of the package, in text."""
 
 from pathlib import Path
-from typing import Protocol
 
 from kernelviz.core import units
+from kernelviz.core.recordings import RecordingsFile
 from kernelviz.text.roofs import format_bytes
 from kernelviz.text.text import Text
 
 
-class Archive(Protocol):
-    """What the package says of the file of further recordings."""
-
-    @property
-    def url(self) -> str: ...
-
-    @property
-    def size_bytes(self) -> int: ...
-
-    @property
-    def runs(self) -> int: ...
-
-    @property
-    def code_of(self) -> int: ...
-
-    @property
-    def cards(self) -> tuple[str, ...]: ...
-
-
-def describe_contents(archive: Archive) -> Text:
+def describe_contents(archive: RecordingsFile) -> Text:
     """What the file adds to the recorded runs of the package.
 
-    >>> class Some:
-    ...     url, size_bytes, runs, code_of, cards = "https://x.org/r.zip", 9_400_000, 81, 162, ("NVIDIA H100",)
-    >>> str(describe_contents(Some()))
+    >>> file = RecordingsFile(url="", sha256="", size_bytes=9_400_000, runs=81, code_of=162, cards=("NVIDIA H100",))
+    >>> str(describe_contents(file))
     'code of 162 recorded runs (sources and what compilers made of them, in part), and 81 further runs, on NVIDIA H100'
     """
     runs = units.counted(archive.code_of, "recorded run")
@@ -47,7 +27,7 @@ def describe_no_folder(named: Path) -> Text:
     return Text(f"KERNELVIZ_RECORDINGS names {named}, which is no folder that can be read; it is not used")
 
 
-def describe_recordings(archive: Archive | None, folder: Path | None) -> Text:
+def describe_recordings(archive: RecordingsFile | None, folder: Path | None) -> Text:
     """Whether the further recordings are here, and what fetches them.
 
     >>> str(describe_recordings(None, None))

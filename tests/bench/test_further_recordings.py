@@ -28,8 +28,8 @@ from kernelviz.bench.gallery import recorded_runs
 from kernelviz.cli import main
 from kernelviz.core import BadField, DocumentError
 from kernelviz.core.code import digest_of
+from kernelviz.core.recordings import RecordingsFile
 from kernelviz.formats import code_file, compact, recordings_file, shipped_runs
-from kernelviz.formats.recordings_file import RecordingsFile
 
 OTHER_CARD = "NVIDIA Further 100"
 FURTHER = "further-add"

@@ -22,8 +22,9 @@ import msgspec
 import kernelviz
 from kernelviz.bench import recording
 from kernelviz.core import Run
+from kernelviz.core.recordings import RecordingsFile
 from kernelviz.formats import code_file, compact, recordings_file, shipped_runs
-from kernelviz.formats.recordings_file import CODE, DESCRIPTION, NAME, RecordingsFile
+from kernelviz.formats.recordings_file import CODE, DESCRIPTION, NAME
 
 ROOT = Path(__file__).parents[2]
 SHIPPED, FURTHER = ROOT / "kernelviz" / "shipped", ROOT / "docs" / "recordings"
@@ -71,11 +72,11 @@ def _add_code(run: Run, contents: dict[str, bytes], folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / f"{run.plan.op}{code_file.ENDING}"
     known = file.read_bytes() if file.is_file() else code_file.encode({}, ())
+    earlier = code_file.contents_of(known)
     artifacts = {a.digest: a for result in run.results for code in result.code or () for a in code.artifacts}
     kinds = {digest: KINDS.index(artifact.kind) for digest, artifact in artifacts.items()}
-    together = code_file.contents_of(known) | contents
+    together = earlier | contents
     runs = dict.fromkeys((*code_file.head_of(known).runs, run.id))
-    earlier = list(code_file.contents_of(known))
     order = [*earlier, *sorted((d for d in contents if d not in earlier), key=lambda digest: kinds[digest])]
     file.write_bytes(code_file.encode({digest: together[digest] for digest in order}, runs))
 
