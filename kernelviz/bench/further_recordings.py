@@ -167,8 +167,8 @@ def _read(archive: RecordingsFile, source: str | None, on_progress: Progress) ->
         answered = isinstance(error, urllib.error.HTTPError)
         reason = error if answered else getattr(error, "reason", None) or error
         raise NotFetched(
-            f"{address} cannot be read ({reason}). On a machine that can, download the file; then "
-            f"`kernelviz recordings fetch --from FILE` unpacks it here"
+            f"{address} cannot be read ({reason}). Download the file on a machine that can read it; "
+            "kernelviz recordings fetch --from FILE then unpacks it here"
         ) from error
     if len(data) < archive.size_bytes:
         raise NotFetched(
