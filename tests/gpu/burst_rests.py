@@ -2,8 +2,8 @@
 
     python tests/gpu/burst_rests.py [SECONDS]
 
-Each call is measured for so many seconds (by default 0.9) with rests, without, and both once more; then the same for calls that
-the host times. docs/measuring.md, "Rests between bursts", has such figures.
+Each call is measured for so many seconds (by default 0.9) with rests, without, and both once more. docs/measuring.md, "Rests
+between bursts", has such figures.
 """
 
 from __future__ import annotations
@@ -11,16 +11,12 @@ from __future__ import annotations
 import sys
 import time
 from statistics import median
-from types import SimpleNamespace
 from typing import Any
 
-from kernelviz.core import Method
 from kernelviz.hardware import telemetry
-from kernelviz.measure.session.binding import BoundVariant
 from kernelviz.measure.session.device_session import DeviceSession, open_session
 from kernelviz.measure.timing import burst
 from kernelviz.measure.timing.capture import CudaTimed
-from kernelviz.measure.timing.secondary import CALL_BLOCKS, SecondaryTimings
 from kernelviz.ops import op_named
 
 CALLS: tuple[tuple[str, dict[str, int], str, str], ...] = (
@@ -37,17 +33,19 @@ CALLS: tuple[tuple[str, dict[str, int], str, str], ...] = (
 BATCH_S = 0.04
 
 
-def prepared(session: DeviceSession, op: str, sizes: dict[str, int], dtype: str, variant: str) -> BoundVariant:
+def prepared(session: DeviceSession, op: str, sizes: dict[str, int], dtype: str, variant: str) -> CudaTimed:
     """The call, ready to be timed."""
     problem = op_named(op).problem(sizes, dtype)
     of_problem = op_named(op).of(problem)
     bound = session._bound(of_problem, problem)
-    return bound.prepare(of_problem.variant_named(variant), session.timer, 1, lambda: None)
+    timed = bound.prepare(of_problem.variant_named(variant), session.timer, 1, lambda: None).timed
+    assert isinstance(timed, CudaTimed)
+    return timed
 
 
 def measured(timer: Any, timed: CudaTimed, seconds: float, *, rests: bool) -> tuple[list[float], list[float]]:
     """The median of each block in us, and its clock in MHz."""
-    timed.pace = pace(rests=rests)
+    timed.pace = burst.Pace(rested_hz=[1.0] * burst.LEAST_RESTED, needs_rests=rests)  # no clock is lower
     rounds = max(1, min(10, int(BATCH_S / timer.block_s(timed))))
     until_s = time.perf_counter() + seconds
     times_us: list[float] = []
@@ -59,49 +57,21 @@ def measured(timer: Any, timed: CudaTimed, seconds: float, *, rests: bool) -> tu
     return times_us, clocks_mhz
 
 
-def pace(*, rests: bool) -> burst.Pace:
-    """Of a call that always rests, or never: no clock is lower than that of its blocks behind a rest."""
-    return burst.Pace(rested_hz=[1.0] * burst.LEAST_RESTED, needs_rests=rests)
-
-
-def called(session: DeviceSession, bound: BoundVariant, *, rests: bool) -> str:
-    """The times of the host's blocks as text: of a call from idle to done, of its graph, and of calls back to back."""
-    assert isinstance(bound.timed, CudaTimed)
-    bound.warm = session.timer.prepare(bound.timed.launches[0], warm=True)
-    assert isinstance(bound.warm, CudaTimed)
-    bound.warm.pace = pace(rests=rests)
-    method = Method(budget_s=10.0, figures=("call", "graph", "loop"))
-    watch: Any = SimpleNamespace(look=lambda: False)
-    timings = SecondaryTimings(session.state, method, lambda: False, lambda fraction, only=None: None, watch)
-    began_s = time.perf_counter()
-    timing = timings.take([bound], bound.variant.name)[bound.variant.name]
-    took_s = time.perf_counter() - began_s
-    figures = (timing.call_eager_s, timing.call_graph_s, timing.loop_s)
-    times = ", ".join("none" if f is None else f"{f.estimate * 1e6:.2f}" for f in figures)
-    return f"{times} us, {CALL_BLOCKS} blocks each in {took_s:.2f} s"
-
-
 def main(arguments: list[str]) -> int:
     seconds = float(arguments[0]) if arguments else 0.9
     session = open_session("cuda:0")
     ready = [(f"{op} {dtype} {sizes} {variant}", (op, sizes, dtype, variant)) for op, sizes, dtype, variant in CALLS]
     calls = {name: prepared(session, *call) for name, call in ready}
     for rests in (True, False) * 2:
-        for name, bound in calls.items():
-            assert isinstance(bound.timed, CudaTimed)
+        for name, timed in calls.items():
             time.sleep(0.3)
-            times_us, clocks_mhz = measured(session.timer, bound.timed, seconds, rests=rests)
+            times_us, clocks_mhz = measured(session.timer, timed, seconds, rests=rests)
             power_w = telemetry.read(session.device, pcie=False).power_w
             print(  # noqa: T201
                 f"{'with' if rests else 'without'} rests, {name}: {median(times_us):.3f} us, {median(clocks_mhz):.0f} MHz, "
                 f"{power_w} W, {len(times_us)} blocks",
                 flush=True,
             )
-    for rests in (True, False) * 2:
-        for name, bound in calls.items():
-            time.sleep(0.3)
-            told = called(session, bound, rests=rests)
-            print(f"{'with' if rests else 'without'} rests, by the host, {name}: {told}", flush=True)  # noqa: T201
     return 0
 
 

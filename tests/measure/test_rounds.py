@@ -8,7 +8,7 @@ import pytest
 
 from kernelviz.core.notes import BaselineMoved, MeasuredAgain, SlowBlocks, StoppedEarly
 from kernelviz.core.problem import PASSES, STEADY_S, Method
-from kernelviz.measure.timing.burst import LEAST_RESTED, LOAD_S, WINDOW_S, Burst, Pace, is_lower
+from kernelviz.measure.timing.burst import LOAD_S, WINDOW_S, Burst, Pace, is_lower
 from kernelviz.measure.timing.rounds import RETRIES, TIMES_AGAIN, Rounds, Series
 from kernelviz.measure.timing.timer import BlockSamples, BoundLaunch, DeviceTimer
 from kernelviz.metrics.statistics import MIN_BLOCKS
@@ -379,22 +379,6 @@ def test_a_batch_without_a_known_clock_always_rests() -> None:
         assert burst.begin([pace], 1e-6)
         assert not burst.lost_clock([(pace, None)], rested=True)
     assert not burst.lost_clock([], rested=False)
-
-
-def test_load_by_the_host_rests_unless_blocks_of_the_call_kept_their_clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock, burst = Clock(monkeypatch), Burst()
-    light = Pace(rested_hz=[1984e6] * LEAST_RESTED)
-    heavy = Pace(rested_hz=[1618e6] * LEAST_RESTED, needs_rests=True)
-
-    def slept_s(pace: Pace | None) -> float:
-        before_s = clock.slept_s
-        burst.rest(LOAD_S, pace)
-        clock.now_s += LOAD_S
-        return clock.slept_s - before_s
-
-    assert [slept_s(light) for _ in range(3)] == [0.0] * 3
-    for pace in (heavy, Pace(), None, heavy):
-        assert slept_s(pace) == pytest.approx(WINDOW_S, rel=0.01), "what was not waited for is load all the same"
 
 
 class DisturbedTimer(KnownTimer):

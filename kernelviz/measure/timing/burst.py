@@ -53,10 +53,9 @@ class Burst:
         """Count load that begins now and lasts `coming_s` seconds, without a rest before it."""
         self._load.append((time.monotonic() + coming_s, coming_s))
 
-    def rest(self, coming_s: float, pace: Pace | None = None) -> None:
-        """Wait until so many seconds of load fit into the window, and count them. `pace`: of blocks of the same call; if their
-        clock did not fall without rests, there is no wait."""
-        while (pace is None or pace.must_rest) and (left_s := self._left_s(coming_s)) > 0:
+    def rest(self, coming_s: float) -> None:
+        """Wait until so many seconds of load fit into the window, and count them."""
+        while (left_s := self._left_s(coming_s)) > 0:
             time.sleep(left_s)
         self.count(coming_s)
 

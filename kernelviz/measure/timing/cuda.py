@@ -286,8 +286,8 @@ class CudaTimer:
             for timed, mine, counted in zip(flat, traced, cycles.tolist(), strict=True)
         ]
 
-    def rest(self, coming_s: float, known: Timed | None = None) -> None:
-        self._burst.rest(coming_s, known.pace if isinstance(known, CudaTimed) else None)
+    def rest(self, coming_s: float) -> None:
+        self._burst.rest(coming_s)
 
     def waits_s(self, coming_s: float) -> float:
         return self._burst.waits_s(coming_s)

@@ -238,23 +238,18 @@ class SecondaryTimings:
         wanted = self.method.figures
         size = max(LEAST_CALLS, min(CALLS_A_BLOCK, int(CALLS_S / CALL_BLOCKS / max(c.call_s, 1e-6))))
         if "call" in wanted:
-            self._rest(c, size)
+            self.state.timer.rest(size * c.device_s)
             started_s = time.time()
             whole, enqueue = c.calls.eager(size)
             c.eager.add(started_s, whole, number)
             c.enqueue.add(started_s, enqueue, number)
         if "graph" in wanted and c.calls.replay is not None:
-            self._rest(c, size)
+            self.state.timer.rest(size * c.device_s)
             c.graph.add(time.time(), c.calls.graph(size), number)
         if "loop" in wanted:
             length = max(LEAST_CALLS, min(MOST_BACK_TO_BACK, int(BACK_TO_BACK_S / max(c.call_s, 1e-6))))
-            self._rest(c, length)
+            self.state.timer.rest(length * c.device_s)
             c.back_to_back.add(time.time(), [c.calls.back_to_back(length)], number)
-
-    def _rest(self, c: _Called, calls: int) -> None:
-        """Rest before so many calls, unless the warm blocks have shown that the clock does not fall: their calls follow each
-        other at once, so the host's calls are no heavier load."""
-        self.state.timer.rest(calls * c.device_s, c.bound.warm)
 
     def _energy(self, bound: BoundVariant, known: Timing) -> Timing:
         # Too long a time would make the load so short that the device is idle while the counter is read.

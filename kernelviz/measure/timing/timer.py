@@ -226,9 +226,8 @@ class DeviceTimer(Protocol):
         """About how long `collect` would rest before more load of the same calls, in seconds."""
         return 0.0
 
-    def rest(self, coming_s: float, known: Timed | None = None) -> None:
-        """Wait until `coming_s` more of load fits into a burst, and count it as load. `known`: the same call, whose blocks have
-        shown whether the clock falls without rests; if it does not, there is no wait."""
+    def rest(self, coming_s: float) -> None:
+        """Wait until `coming_s` more of load fits into a burst, and count it as load."""
         return None
 
     def refused(self) -> PersistingL2 | None:
