@@ -158,11 +158,13 @@ class Bench(QueueView):
                 raise BadField("variant", variant, str(describe_reason(refusal)))
         return tuning_plan(plan, op, configurations, seed)
 
-    def run(self, plan: Plan, method: Method | None = None, *, owner: str = "", title: str = "") -> str:
-        """Store the plan, queue it, and return the id of the run at once. `owner`: who waits; the queue alternates between
-        owners.
+    def run(
+        self, plan: Plan, method: Method | None = None, *, owner: str = "", title: str = "", by_problem: bool = False
+    ) -> str:
+        """Store the plan, queue it, and return the id of the run at once. `owner`: who waits; the queue alternates between these.
 
-        Without a method, a run measures all usual figures, and a tuning uses the method of `bench.tunings`.
+        Without a method, a run measures all usual figures, and a tuning uses the method of `bench.tunings`. The cold times of all
+        problems come first, or (`by_problem`) all figures of one problem before the next, for which it is prepared only once.
 
         Errors: UnknownName, BadField for a plan or method that cannot be carried out; StoreError.
         """
@@ -179,7 +181,7 @@ class Bench(QueueView):
             method=method,
             plan=plan,
         )
-        self._runner.start(run, op, device, owner=owner)
+        self._runner.start(run, op, device, owner=owner, by_problem=by_problem)
         return run.id
 
     def cancel(self, run_id: str) -> None:
@@ -223,8 +225,8 @@ class Bench(QueueView):
             self._store.runs.remove(run_id)
         return True
 
-    def resume(self, run_id: str, *, owner: str = "") -> None:
-        """Queue the cases of an interrupted or cancelled run that have no result (or were cancelled). No effect while it runs.
+    def resume(self, run_id: str, *, owner: str = "", by_problem: bool = False) -> None:
+        """Queue the cases of an ended run without a result, or cancelled; `by_problem`: see `run`. No effect while it runs.
 
         Errors: UnknownRun; UnknownName if its op or device is not here; BadField if it was measured on another device, or if
         the axes of the op have changed.
@@ -233,15 +235,10 @@ class Bench(QueueView):
             return
         run = self.load(run_id)
         device, op = self._checked(run.plan)
-        if device.uuid != run.environment.device.uuid:
-            raise BadField(
-                "run",
-                run_id,
-                f"it was measured on {run.environment.device.name} ({run.environment.device.uuid}), {device.id} is "
-                f"{device.name} here; start a new run of the same plan",
-            )
+        planning.check_device(run, device)
         planning.check_axes(run.plan, op)
-        if not self._runner.resume(run, op, device, owner=owner) and self._runner.live(run_id) is None:
+        begun = self._runner.resume(run, op, device, owner=owner, by_problem=by_problem)
+        if not begun and self._runner.live(run_id) is None:
             raise BadField("run", run_id, "another process measures it; wait for its end")
 
     def prepare(self, device_id: str) -> None:

@@ -16,6 +16,7 @@ from kernelviz.core import (
     Method,
     Plan,
     Problem,
+    Run,
     RunRequest,
     check_name,
 )
@@ -149,6 +150,18 @@ def checked_method(method: Method) -> Method:
     if not 1 <= method.seeds <= 100:
         raise BadField("seeds", method.seeds, "give a whole number from 1 to 100")
     return method
+
+
+def check_device(run: Run, device: Device) -> None:
+    """Check that a run is to be continued on the device that it was measured on. Raises BadField."""
+    measured_on = run.environment.device
+    if device.uuid != measured_on.uuid:
+        raise BadField(
+            "run",
+            run.id,
+            f"it was measured on {measured_on.name} ({measured_on.uuid}), {device.id} is "
+            f"{device.name} here; start a new run of the same plan",
+        )
 
 
 def check_axes(plan: Plan, op: Op) -> None:

@@ -87,13 +87,14 @@ def start(
     title = title_of(bench, wanted, device)
     earlier = unfinished(bench, title)
     if earlier is not None:
-        bench.resume(earlier, owner=owner)
+        bench.resume(earlier, owner=owner, by_problem=True)
         return earlier
     return bench.run(
         plan_of(bench, wanted.op, device, wanted.direction, most_sizes=most_sizes),
         Method(budget_s=budget_s, figures=USUAL_FIGURES),
         owner=owner,
         title=title,
+        by_problem=True,
     )
 
 

@@ -7,6 +7,7 @@ import threading
 import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -92,14 +93,15 @@ class Runner:
             runners = list(_runners)
         return any(r._store.url == self._store.url and r.live(run_id) is not None for r in runners)
 
-    def start(self, run: Run, op: Op, device: Device, *, owner: str) -> None:
-        """Store a run and queue its cases. Cases that cannot run here fail at once, without a worker."""
+    def start(self, run: Run, op: Op, device: Device, *, owner: str, by_problem: bool = False) -> None:
+        """Store a run and queue its cases. Cases that cannot run here fail at once, without a worker. `by_problem`: see
+        Bench.run."""
         with run_lock(self._store.url, run.id):
             self._store.runs.create(run, owner=owner)
             with self._or_interrupted(run.id):
-                self._begin(run, op, device, owner, frozenset())
+                self._begin(run, op, device, owner, frozenset(), by_problem=by_problem)
 
-    def resume(self, run: Run, op: Op, device: Device, *, owner: str) -> bool:
+    def resume(self, run: Run, op: Op, device: Device, *, owner: str, by_problem: bool = False) -> bool:
         """Queue the cases of a stored run that have no result or were cancelled. False if the run is being measured."""
         with run_lock(self._store.url, run.id):
             self.settle(run.id)
@@ -110,7 +112,7 @@ class Runner:
                 stored = msgspec.structs.replace(self._store.runs.load(run.id), status=run.status)
                 void = frozenset(r.case.key for r in stored.results if r.given_up)
                 self._store.results.drop(run.id, void)
-                self._begin(stored, op, device, owner, void)
+                self._begin(stored, op, device, owner, void, by_problem=by_problem)
         return True
 
     @contextmanager
@@ -127,7 +129,7 @@ class Runner:
                     self._store.runs.set_status(run_id, "interrupted")
             raise
 
-    def _begin(self, run: Run, op: Op, device: Device, owner: str, void: frozenset[str]) -> None:
+    def _begin(self, run: Run, op: Op, device: Device, owner: str, void: frozenset[str], *, by_problem: bool) -> None:
         """Queue the cases that have no result. `void`: keys of cases whose stored result has just been dropped."""
         results = {r.case.key: r for r in run.results if r.case.key not in void}
         failures = {k: isinstance(r.outcome, Failure) and not r.outcome.unavailable for k, r in results.items()}
@@ -135,7 +137,7 @@ class Runner:
             earlier = self._live.get(run.id)
         log = EventLog(len(run.plan.cases()), failures) if earlier is None else earlier.log
         live = LiveRun(run, op, self._store, log)
-        unavailable, requests = self._requests(run, live, op, device, owner, results)
+        unavailable, requests = self._requests(run, live, op, device, owner, results, by_problem=by_problem)
         supervisor = self._supervisor(device)
         live.abandon = lambda: supervisor.cancel(run.id)
         if run.plan.search is not None:
@@ -151,7 +153,15 @@ class Runner:
             live.cancel()
 
     def _requests(
-        self, run: Run, live: LiveRun, op: Op, device: Device, owner: str, results: Mapping[str, Result]
+        self,
+        run: Run,
+        live: LiveRun,
+        op: Op,
+        device: Device,
+        owner: str,
+        results: Mapping[str, Result],
+        *,
+        by_problem: bool,
     ) -> tuple[list[Result], list[Request]]:
         """The results of the cases that cannot run here, and the requests for the others, in the order of measuring."""
         chosen = Chosen(self._store, device, op)
@@ -159,6 +169,7 @@ class Runner:
         quick_requests: list[Request] = []
         slow_requests: list[Request] = []
         later_requests: list[Request] = []
+        whole_problems: list[Request] = []
         for problem in run.plan.problems:
             tuned = configurations_of(chosen, results, problem, run.plan.variants)
             refusals = {name: self._refusal(op, name, problem, device) for name in run.plan.variants}
@@ -171,7 +182,7 @@ class Runner:
             fresh = [name for name in able if case_key(problem, name) not in results]
             # Variants that compile for seconds come after all sizes of the others, except a baseline, which is needed from the
             # start. With one problem, the worker decides, because it knows what is compiled.
-            several = len(run.plan.problems) > 1
+            several = len(run.plan.problems) > 1 and not by_problem
             slow = [n for n in fresh if several and op.variant_named(n).slow_compile and n != run.plan.baseline]
             most = most_together(op, problem, device)
             for requests, names in ((quick_requests, [n for n in fresh if n not in slow]), (slow_requests, slow)):
@@ -183,7 +194,12 @@ class Runner:
             )
             if lacking:
                 later_requests.append(request_of(run, live, problem, lacking, owner, tuned, later=True))
-        requests = [*quick_requests, *slow_requests, *later_requests]
+            if by_problem:
+                one = [*quick_requests, *slow_requests, *later_requests]
+                whole_problems += [replace(request, later=False) for request in one]
+                for requests in (quick_requests, slow_requests, later_requests):
+                    requests.clear()
+        requests = [*whole_problems, *quick_requests, *slow_requests, *later_requests]
         if device.kind == "cuda" and run.method.compiles_ahead:
             requests = with_upcoming(requests)
         return unavailable, requests

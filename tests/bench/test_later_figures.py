@@ -57,6 +57,15 @@ def test_the_cold_times_of_all_problems_come_before_any_other_figure(bench: Benc
     assert order.count(True) == 6
 
 
+def test_a_run_by_problem_has_all_figures_of_one_before_the_next(bench: Bench) -> None:
+    run_id = bench.run(plan(bench, "a", "slow", "b", n="1,2,3"), ALL, by_problem=True)
+    told_of = [e.result for _, e in bench.follow(run_id, timeout_s=20) if isinstance(e, CaseDone)]
+    order = [(r.problem.sizes["n"], timing(r).device_warm_s is not None) for r in told_of]
+    assert order == sorted(order)
+    assert order.count((2, True)) == 3
+    assert bench.load(run_id).status == "finished"
+
+
 def test_later_figures_complete_the_stored_results(bench: Bench) -> None:
     found = finished(bench, plan(bench, "a", "b", n="1,2"))
     assert len(found) == 4

@@ -1,9 +1,9 @@
 """Times and clocks of calls with a rest before each batch of blocks, and without any: whether a burst needs its rests.
 
-    python tests/gpu/burst_rests.py [SECONDS]
+    python tests/gpu/burst_rests.py [SECONDS [TIMES]]
 
-Each call is measured for so many seconds (by default 0.9) with rests, without, and both once more. docs/measuring.md, "Rests
-between bursts", has such figures.
+Each call is measured for so many seconds (by default 0.9) with rests and without, TIMES times (2) in turn; then calls that the host
+times, with rests, without, and as a run decides. docs/measuring.md, "Rests between bursts", has such figures.
 """
 
 from __future__ import annotations
@@ -11,12 +11,16 @@ from __future__ import annotations
 import sys
 import time
 from statistics import median
+from types import SimpleNamespace
 from typing import Any
 
+from kernelviz.core import Method
 from kernelviz.hardware import telemetry
+from kernelviz.measure.session.binding import BoundVariant
 from kernelviz.measure.session.device_session import DeviceSession, open_session
 from kernelviz.measure.timing import burst
 from kernelviz.measure.timing.capture import CudaTimed
+from kernelviz.measure.timing.secondary import SecondaryTimings
 from kernelviz.ops import op_named
 
 CALLS: tuple[tuple[str, dict[str, int], str, str], ...] = (
@@ -33,19 +37,17 @@ CALLS: tuple[tuple[str, dict[str, int], str, str], ...] = (
 BATCH_S = 0.04
 
 
-def prepared(session: DeviceSession, op: str, sizes: dict[str, int], dtype: str, variant: str) -> CudaTimed:
+def prepared(session: DeviceSession, op: str, sizes: dict[str, int], dtype: str, variant: str) -> BoundVariant:
     """The call, ready to be timed."""
     problem = op_named(op).problem(sizes, dtype)
     of_problem = op_named(op).of(problem)
     bound = session._bound(of_problem, problem)
-    timed = bound.prepare(of_problem.variant_named(variant), session.timer, 1, lambda: None).timed
-    assert isinstance(timed, CudaTimed)
-    return timed
+    return bound.prepare(of_problem.variant_named(variant), session.timer, 1, lambda: None)
 
 
 def measured(timer: Any, timed: CudaTimed, seconds: float, *, rests: bool) -> tuple[list[float], list[float]]:
     """The median of each block in us, and its clock in MHz."""
-    timed.pace = burst.Pace(rested_hz=[1.0] * burst.LEAST_RESTED, needs_rests=rests)  # no clock is lower
+    timed.pace = pace(rests=rests)
     rounds = max(1, min(10, int(BATCH_S / timer.block_s(timed))))
     until_s = time.perf_counter() + seconds
     times_us: list[float] = []
@@ -57,21 +59,60 @@ def measured(timer: Any, timed: CudaTimed, seconds: float, *, rests: bool) -> tu
     return times_us, clocks_mhz
 
 
+def pace(*, rests: bool) -> burst.Pace:
+    """Of a call that always rests, or never: no clock is lower than that of its blocks behind a rest."""
+    return burst.Pace(rested_hz=[1.0] * burst.LEAST_RESTED, needs_rests=rests)
+
+
+def called(session: DeviceSession, bound: BoundVariant, only: burst.Pace | None) -> str:
+    """The times of the host's blocks as text: of a call from idle to done, of its graph, and of calls back to back. `only`: rest
+    always or never, by this pace; None: as in a run."""
+    timer: Any = session.timer
+    paces: list[burst.Pace] = []
+
+    def paced(pace: burst.Pace, coming_s: float, work: Any) -> object:
+        paces.append(only or pace)
+        return type(timer).paced(timer, paces[-1], coming_s, work)
+
+    method = Method(budget_s=10.0, figures=("call", "graph", "loop"))
+    watch: Any = SimpleNamespace(look=lambda: False)
+    timings = SecondaryTimings(session.state, method, lambda: False, lambda fraction, only=None: None, watch)
+    timer.paced = paced
+    try:
+        began_s = time.perf_counter()
+        timing = timings.take([bound], bound.variant.name)[bound.variant.name]
+        took_s = time.perf_counter() - began_s
+    finally:
+        del timer.paced
+    figures = (timing.call_eager_s, timing.call_graph_s, timing.loop_s)
+    times = ", ".join("none" if f is None else f"{f.estimate * 1e6:.2f}" for f in figures)
+    pace = paces[-1]
+    clocks = ", ".join(f"{hz / 1e6:.1f}" for hz in pace.rested_hz[-4:])
+    return f"{times} us, {len(paces)} batches in {took_s:.2f} s, needs rests: {pace.needs_rests}, MHz behind rests: {clocks}"
+
+
 def main(arguments: list[str]) -> int:
     seconds = float(arguments[0]) if arguments else 0.9
+    turns = int(arguments[1]) if len(arguments) > 1 else 2
     session = open_session("cuda:0")
     ready = [(f"{op} {dtype} {sizes} {variant}", (op, sizes, dtype, variant)) for op, sizes, dtype, variant in CALLS]
     calls = {name: prepared(session, *call) for name, call in ready}
-    for rests in (True, False) * 2:
-        for name, timed in calls.items():
+    for rests in (True, False) * turns:
+        for name, bound in calls.items():
+            assert isinstance(bound.timed, CudaTimed)
             time.sleep(0.3)
-            times_us, clocks_mhz = measured(session.timer, timed, seconds, rests=rests)
+            times_us, clocks_mhz = measured(session.timer, bound.timed, seconds, rests=rests)
             power_w = telemetry.read(session.device, pcie=False).power_w
             print(  # noqa: T201
                 f"{'with' if rests else 'without'} rests, {name}: {median(times_us):.3f} us, {median(clocks_mhz):.0f} MHz, "
                 f"{power_w} W, {len(times_us)} blocks",
                 flush=True,
             )
+    for how in ("with rests", "without rests", "as in a run") * turns:
+        for name, bound in calls.items():
+            time.sleep(0.3)
+            told = called(session, bound, None if how == "as in a run" else pace(rests=how == "with rests"))
+            print(f"{how}, by the host, {name}: {told}", flush=True)  # noqa: T201
     return 0
 
 

@@ -10,7 +10,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from statistics import median
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 
@@ -28,14 +28,15 @@ from kernelviz.core.driver_operations import MEMCPY
 from kernelviz.core.errors import one_line
 from kernelviz.core.reasons import CachedOutput, OtherStream, PersistingL2
 from kernelviz.measure.session.failures import sticky
-from kernelviz.measure.timing.burst import Burst
+from kernelviz.measure.timing.burst import Burst, Pace
 from kernelviz.measure.timing.capture import CudaTimed, kernels_of
 from kernelviz.measure.timing.events import EventStamps
-from kernelviz.measure.timing.kernels import Instruments, captured, persisting_bytes
+from kernelviz.measure.timing.kernels import Instruments, captured, persisting_bytes, timing_event
 from kernelviz.measure.timing.timer import BlockSamples, BoundLaunch, Calls, Timed, raised_by_call
 from kernelviz.measure.timing.trace import MAX_RECORDS, Iteration, Stamps, Tracer, WrongWork
 from kernelviz.measure.timing.tracing_cost import TracingCost, shortened
 
+T = TypeVar("T")
 BLOCK_S = 0.25e-3
 """Target length of a block: ten blocks of seven series are 18 ms of load, so that two such problems fit into one burst."""
 MAX_SAMPLES = 12
@@ -288,6 +289,22 @@ class CudaTimer:
 
     def rest(self, coming_s: float) -> None:
         self._burst.rest(coming_s)
+
+    def paced(self, pace: Pace, coming_s: float, work: Callable[[], T]) -> T:
+        cycles = self.instruments.cycles(), self.instruments.cycles()
+        while True:
+            rested = self._burst.begin([pace], coming_s)
+            begun, ended = timing_event(), timing_event()
+            self.instruments.marker(cycles[0])
+            begun.record()
+            result = work()
+            ended.record()
+            self.instruments.marker(cycles[1])
+            torch.cuda.synchronize()
+            counts = [one.tolist() for one in cycles]
+            clock_hz = _clock_hz(counts, round(begun.elapsed_time(ended) * 1e6), traced=False)
+            if not self._burst.lost_clock([(pace, clock_hz)], rested=rested):
+                return result
 
     def waits_s(self, coming_s: float) -> float:
         return self._burst.waits_s(coming_s)

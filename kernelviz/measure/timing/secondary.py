@@ -27,6 +27,7 @@ from kernelviz.measure.naive.process import MeasureNaive
 from kernelviz.measure.session.binding import BoundVariant
 from kernelviz.measure.session.contract import Stop
 from kernelviz.measure.session.device_state import DeviceState, Watch
+from kernelviz.measure.timing.burst import Pace
 from kernelviz.measure.timing.compilations import compilations
 from kernelviz.measure.timing.energy import energy
 from kernelviz.measure.timing.rounds import Rounds, Series
@@ -96,6 +97,7 @@ class _Called:
     calls: Calls
     device_s: float
     call_s: float = 0.0
+    pace: Pace = field(default_factory=Pace)
     eager: Samples = field(
         default_factory=lambda: Samples("call", "host clock round one eager call, from idle to done")
     )
@@ -236,20 +238,25 @@ class SecondaryTimings:
 
     def _block(self, c: _Called, number: int) -> None:
         wanted = self.method.figures
-        size = max(LEAST_CALLS, min(CALLS_A_BLOCK, int(CALLS_S / CALL_BLOCKS / max(c.call_s, 1e-6))))
-        if "call" in wanted:
-            self.state.timer.rest(size * c.device_s)
-            started_s = time.time()
-            whole, enqueue = c.calls.eager(size)
-            c.eager.add(started_s, whole, number)
-            c.enqueue.add(started_s, enqueue, number)
-        if "graph" in wanted and c.calls.replay is not None:
-            self.state.timer.rest(size * c.device_s)
-            c.graph.add(time.time(), c.calls.graph(size), number)
-        if "loop" in wanted:
-            length = max(LEAST_CALLS, min(MOST_BACK_TO_BACK, int(BACK_TO_BACK_S / max(c.call_s, 1e-6))))
-            self.state.timer.rest(length * c.device_s)
-            c.back_to_back.add(time.time(), [c.calls.back_to_back(length)], number)
+        calls = max(LEAST_CALLS, min(CALLS_A_BLOCK, int(CALLS_S / CALL_BLOCKS / max(c.call_s, 1e-6))))
+        length = max(LEAST_CALLS, min(MOST_BACK_TO_BACK, int(BACK_TO_BACK_S / max(c.call_s, 1e-6))))
+        graphs = calls if "graph" in wanted and c.calls.replay is not None else 0
+        eager, length = (calls if "call" in wanted else 0), (length if "loop" in wanted else 0)
+
+        def timed() -> list[tuple[Samples, float, Sequence[float]]]:
+            blocks: list[tuple[Samples, float, Sequence[float]]] = []
+            if eager:
+                started_s = time.time()
+                whole, enqueue = c.calls.eager(eager)
+                blocks += [(c.eager, started_s, whole), (c.enqueue, started_s, enqueue)]
+            if graphs:
+                blocks.append((c.graph, time.time(), c.calls.graph(graphs)))
+            if length:
+                blocks.append((c.back_to_back, time.time(), [c.calls.back_to_back(length)]))
+            return blocks
+
+        for samples, started_s, times in self.state.timer.paced(c.pace, (eager + graphs + length) * c.device_s, timed):
+            samples.add(started_s, times, number)
 
     def _energy(self, bound: BoundVariant, known: Timing) -> Timing:
         # Too long a time would make the load so short that the device is idle while the counter is read.

@@ -5,13 +5,16 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from torch import Tensor
 
 from kernelviz.core import Kernel, LaunchMode, Note, Timer
 from kernelviz.core.reasons import PersistingL2
+from kernelviz.measure.timing.burst import Pace
 from kernelviz.ops import Launch
+
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -229,6 +232,11 @@ class DeviceTimer(Protocol):
     def rest(self, coming_s: float) -> None:
         """Wait until `coming_s` more of load fits into a burst, and count it as load."""
         return None
+
+    def paced(self, pace: Pace, coming_s: float, work: Callable[[], T]) -> T:
+        """Time calls by the host's clock: do this work, which loads the device for about `coming_s` seconds, and return what it
+        returns. It follows a rest where these calls need one, and is done again behind a rest if their clock fell without."""
+        return work()
 
     def refused(self) -> PersistingL2 | None:
         """A change of the device's settings since the last query that would spoil later times, or None; it is undone now."""
