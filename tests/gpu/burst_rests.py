@@ -2,8 +2,8 @@
 
     python tests/gpu/burst_rests.py [SECONDS [TIMES]]
 
-Each call is measured for so many seconds (by default 0.9) with rests and without, TIMES times (2) in turn; then calls that the host
-times, with rests, without, and as a run decides. docs/measuring.md, "Rests between bursts", has such figures.
+Each call is measured for so many seconds (by default 0.9) with rests and without, TIMES times (2) in turn; then calls that the
+host times, with rests, without, and as a run decides. docs/measuring.md, "Rests between bursts", has such figures.
 """
 
 from __future__ import annotations
