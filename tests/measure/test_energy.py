@@ -1,10 +1,10 @@
-"""The energy of a call, on instruments whose readings are known, also under sustained load."""
+"""The energy of a call, on instruments whose readings are known, also under sustained load; and rests of calls that the host times."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 import sample_runs as samples
@@ -14,11 +14,13 @@ from kernelviz.core.problem import USUAL_FIGURES, FigureName, Method
 from kernelviz.core.result import Accuracy, Energy, Kernel, PeakMemory, Preparation
 from kernelviz.core.run import Device
 from kernelviz.measure.session.binding import BoundVariant
+from kernelviz.measure.timing.burst import Pace
 from kernelviz.measure.timing.energy import FOR_S, energy_under_load
-from kernelviz.measure.timing.secondary import SecondaryTimings
+from kernelviz.measure.timing.secondary import CALL_BLOCKS, SecondaryTimings
 from kernelviz.measure.timing.timer import BlockSamples, BoundLaunch, Calls, DeviceTimer
 from kernelviz.ops import catalogue
 
+T = TypeVar("T")
 CALL_S, POWER_W = 4e-3, 500.0
 WARM_S = 3e-6
 
@@ -119,3 +121,37 @@ def test_energy_is_measured_under_sustained_load_with_the_length_of_the_call(fig
     assert all(t.call_eager_s is None and t.loop_s is None and t.call_graph_s is None for t in found.values())
     # Each case is reported by itself, so that many cases of some seconds each do not look like silence of the worker.
     assert reported == ["torch_eager", "triton_grouped"]
+
+
+class FallingClock(Timer):
+    """Its fourth to sixth batch follow no rest; of the seventh the clock had fallen, so it was measured again behind one."""
+
+    def __init__(self) -> None:
+        self.batches = 0
+
+    def paced(self, pace: Pace, coming_s: float, work: Callable[[], T]) -> tuple[T, bool]:
+        self.batches += 1
+        pace.needs_rests = self.batches >= 7
+        return work(), not 4 <= self.batches <= 6
+
+
+def test_calls_before_a_fall_of_the_clock_was_noticed_do_not_count_if_the_device_had_not_rested() -> None:
+    timer = FallingClock()
+    state: Any = SimpleNamespace(device=samples.H200, timer=timer)
+    watch: Any = SimpleNamespace(look=lambda: False)
+    timed: Any = Timed()
+    right = Accuracy(passed=True, relative_l2=0.0, max_abs=0.0, worst_of_bound=0.0)
+    variant = catalogue()["matmul"].variant_named("torch_eager")
+    ready = [BoundVariant(variant, timed, Preparation(), right, PeakMemory(bind_bytes=0, call_bytes=0))]
+    method = Method(figures=("call", "loop"), budget_s=10.0)
+    secondary = SecondaryTimings(state, method, lambda: False, lambda fraction, only=None: None, watch)
+    timing = secondary.take(ready, "torch_eager")["torch_eager"]
+    assert timer.batches == CALL_BLOCKS
+    for figure in (timing.call_eager_s, timing.enqueue_s, timing.loop_s):
+        assert figure is not None
+        assert figure.blocks is not None
+        assert figure.samples is not None
+        assert len(figure.blocks) == CALL_BLOCKS - 3
+        assert sum(block.size for block in figure.blocks) == len(figure.samples)
+        rounds = [block.round for block in figure.blocks]
+        assert [one - rounds[0] for one in rounds if one is not None and rounds[0] is not None][:4] == [0, 1, 2, 6]

@@ -290,7 +290,7 @@ class CudaTimer:
     def rest(self, coming_s: float) -> None:
         self._burst.rest(coming_s)
 
-    def paced(self, pace: Pace, coming_s: float, work: Callable[[], T]) -> T:
+    def paced(self, pace: Pace, coming_s: float, work: Callable[[], T]) -> tuple[T, bool]:
         cycles = self.instruments.cycles(), self.instruments.cycles()
         while True:
             rested = self._burst.begin([pace], coming_s)
@@ -304,7 +304,7 @@ class CudaTimer:
             counts = [one.tolist() for one in cycles]
             clock_hz = _clock_hz(counts, round(begun.elapsed_time(ended) * 1e6), traced=False)
             if not self._burst.lost_clock([(pace, clock_hz)], rested=rested):
-                return result
+                return result, rested
 
     def waits_s(self, coming_s: float) -> float:
         return self._burst.waits_s(coming_s)

@@ -1,5 +1,6 @@
 """Secondary timings: device warm, the call as a program makes it, energy, the naive protocol. They follow the cold times."""
 
+import itertools
 import random
 import time
 from collections import defaultdict
@@ -64,10 +65,20 @@ class Samples:
     method: str
     samples: list[float] = field(default_factory=list)
     blocks: list[Block] = field(default_factory=list)
+    rested: list[bool] = field(default_factory=list)
+    """Of each block, whether the device had rested before it."""
 
-    def add(self, started_s: float, times: Sequence[float], round_number: int) -> None:
+    def add(self, started_s: float, times: Sequence[float], round_number: int, *, rested: bool = True) -> None:
         self.samples += times
         self.blocks.append(Block(size=len(times), started_s=started_s, round=round_number))
+        self.rested.append(rested)
+
+    def keep_rested(self) -> None:
+        """Remove the blocks before which the device had not rested."""
+        each = [rested for block, rested in zip(self.blocks, self.rested, strict=True) for _ in range(block.size)]
+        self.samples = list(itertools.compress(self.samples, each))
+        self.blocks = list(itertools.compress(self.blocks, self.rested))
+        self.rested = [True] * len(self.blocks)
 
     def figure(self) -> Figure | None:
         """The median of all samples, with an interval from the blocks' medians."""
@@ -255,8 +266,14 @@ class SecondaryTimings:
                 blocks.append((c.back_to_back, time.time(), [c.calls.back_to_back(length)]))
             return blocks
 
-        for samples, started_s, times in self.state.timer.paced(c.pace, (eager + graphs + length) * c.device_s, timed):
-            samples.add(started_s, times, number)
+        needed_rests = c.pace.needs_rests
+        blocks, rested = self.state.timer.paced(c.pace, (eager + graphs + length) * c.device_s, timed)
+        if c.pace.needs_rests and not needed_rests:
+            # The clock fell little by little, until it was noticed.
+            for samples in (c.eager, c.enqueue, c.graph, c.back_to_back):
+                samples.keep_rested()
+        for samples, started_s, times in blocks:
+            samples.add(started_s, times, number, rested=rested)
 
     def _energy(self, bound: BoundVariant, known: Timing) -> Timing:
         # Too long a time would make the load so short that the device is idle while the counter is read.

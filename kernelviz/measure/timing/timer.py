@@ -233,10 +233,11 @@ class DeviceTimer(Protocol):
         """Wait until `coming_s` more of load fits into a burst, and count it as load."""
         return None
 
-    def paced(self, pace: Pace, coming_s: float, work: Callable[[], T]) -> T:
-        """Time calls by the host's clock: do this work, which loads the device for about `coming_s` seconds, and return what it
-        returns. It follows a rest where these calls need one, and is done again behind a rest if their clock fell without."""
-        return work()
+    def paced(self, pace: Pace, coming_s: float, work: Callable[[], T]) -> tuple[T, bool]:
+        """Time calls by the host's clock: do this work, which loads the device for about `coming_s` seconds. Returns what it
+        returns, and whether the device had rested before. It follows a rest where these calls need one, and is done again behind
+        a rest if their clock fell without."""
+        return work(), True
 
     def refused(self) -> PersistingL2 | None:
         """A change of the device's settings since the last query that would spoil later times, or None; it is undone now."""
