@@ -1,4 +1,4 @@
-"""The energy of a call, on instruments whose readings are known, also under sustained load; and rests of calls that the host times."""
+"""The energy of a call, on instruments whose readings are known; and the rests of calls that the host times."""
 
 from __future__ import annotations
 
