@@ -10,16 +10,20 @@ from emulator import Emulator, Grid, needs_compiler
 
 from kernelviz.ops import op_named
 from kernelviz.ops.matmul import linear_backward, published
+from kernelviz.ops.matmul.linear_parts import PART_ROWS
 
 
 @needs_compiler
 @pytest.mark.parametrize("function", ["relu", "gelu", "silu"])
-@pytest.mark.parametrize(("element", "dtype"), [("__nv_bfloat16", torch.bfloat16), ("__half", torch.float16)])
+@pytest.mark.parametrize(
+    ("element", "dtype", "rows"),
+    [("__nv_bfloat16", torch.bfloat16, PART_ROWS[0]), ("__half", torch.float16, PART_ROWS[-1])],
+)
 def test_gradients_of_z_and_of_the_bias_are_those_of_torch(
-    function: str, element: str, dtype: torch.dtype, emulator: Emulator
+    function: str, element: str, dtype: torch.dtype, rows: int, emulator: Emulator
 ) -> None:
     kernels = "linear_derivative", "linear_bias"
-    program = emulator.program(linear_backward.SOURCE, kernels, linear_backward.defines(function, element))
+    program = emulator.program(linear_backward.SOURCE, kernels, linear_backward.defines(function, element, rows))
     backwards: dict[str, Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] = {
         "relu": lambda z, g: torch.ops.aten.threshold_backward(g, z, 0),
         "gelu": lambda z, g: torch.ops.aten.gelu_backward(g, z),
@@ -29,7 +33,7 @@ def test_gradients_of_z_and_of_the_bias_are_those_of_torch(
     for m, n in ((1, 8), (65, 264), (130, 40)):
         torch.manual_seed(m)
         z, dy = torch.randn((m, n)).to(dtype), torch.randn((m, n)).to(dtype)
-        parts = -(-m // linear_backward.PART_ROWS)
+        parts = -(-m // rows)
         dz, db = torch.full((m, n), float("nan"), dtype=dtype), torch.full((n,), float("nan"), dtype=dtype)
         sums = torch.full((parts, n), float("nan"))
         grid = Grid(blocks=(parts, -(-n // 256)), threads=256)

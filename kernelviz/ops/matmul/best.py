@@ -9,6 +9,9 @@ TILE = (128, 256)
 """Rows and columns of the largest tile of the wgmma kernels."""
 SKINNY = 128
 """The most rows of `wgmma_skinny`, which takes the time of reading B once."""
+QUARTER = 0.25
+"""Tiles per multiprocessor up to which a product is small. H200, backward pass: 32 tiles for each product of 1024³ take 28.8 us
+in cuda_wgmma_layouts and 15.1 in triton_grouped, 128 of 2048³ 51 and 61."""
 SHALLOW = 1024
 """H200: 1024³ takes 7.5 us in triton_grouped and 9.5 in cuda_wgmma_by_size."""
 FULL = 0.95
@@ -18,8 +21,9 @@ rows of 4096: 14336 columns (0.85) take 86 us in Gluon and 89 by size, 6144 colu
 
 def matmul(problem: Problem, card: Card) -> tuple[str, ...]:
     """In 16 bits forward, Triton for unaligned or narrow products, else the skinny kernel up to 128 rows, Triton for small
-    products, Gluon where 128 × 256 tiles fill 95 % of their rounds, else wgmma by size; 16 bits backward and tf32 forward,
-    wgmma if aligned, else Triton; other fp32, Triton backward, and forward CUDA C++ by size.
+    products, Gluon where 128 × 256 tiles fill 95 % of their rounds, else wgmma by size; 16 bits backward, wgmma if aligned and
+    128 × 256 tiles of each product are at least a quarter as many as multiprocessors, tf32 forward, wgmma if aligned, else
+    Triton; other fp32, Triton backward, and forward CUDA C++ by size.
 
     >>> from kernelviz.ops.catalog.best import H200
     >>> def best(m, n, k):
@@ -28,21 +32,24 @@ def matmul(problem: Problem, card: Card) -> tuple[str, ...]:
     ('cuda_wgmma_skinny', 'triton_grouped', 'cuda_wgmma_by_size')
     >>> best(4096, 4096, 4096), best(300, 7, 3)
     ('gluon_warp_specialised', 'triton_tile_by_size')
+    >>> backward = [Problem(op="matmul", sizes=dict.fromkeys("mnk", n), dtype="bf16", direction="backward") for n in (1024, 2048)]
+    >>> [matmul(problem, H200)[0] for problem in backward]
+    ['triton_grouped', 'cuda_wgmma_layouts']
     """
     if problem.dtype == "fp32":
         return _fp32(problem, card)
     aligned = whole_vectors(problem, "n", "k")
-    if problem.direction == "backward":
-        return (
-            ("cuda_wgmma_layouts", "triton_grouped") if aligned and whole_vectors(problem, "m") else ("triton_grouped",)
-        )
     m, n, k = (problem.sizes[axis] for axis in "mnk")
+    if problem.direction == "backward":
+        large = min(tiles(m, k, TILE), tiles(k, n, TILE)) > card.multiprocessors * QUARTER
+        wgmma = aligned and whole_vectors(problem, "m") and large
+        return ("cuda_wgmma_layouts", "triton_grouped") if wgmma else ("triton_grouped",)
     count = tiles(m, n, TILE)
     if not aligned or min(n, k) < 64:
         return ("triton_tile_by_size",)
     if m <= SKINNY:
         return ("cuda_wgmma_skinny", "triton_tile_by_size")
-    if count <= card.multiprocessors // 4 and k <= SHALLOW:
+    if count <= card.multiprocessors * QUARTER and k <= SHALLOW:
         return ("triton_grouped",)
     if count / (-(-count // card.multiprocessors) * card.multiprocessors) >= FULL:
         return ("gluon_warp_specialised", "cuda_wgmma_by_size", "triton_grouped")

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from kernelviz.core.errors import BadField
 from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels import nvrtc
+from kernelviz.ops.kernels.limits import limits
+from kernelviz.ops.matmul.linear_parts import part_rows
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -16,13 +18,11 @@ if TYPE_CHECKING:
 SOURCE = Path(__file__).parent / "linear_backward.cu"
 THREADS, COLUMNS, BIAS_COLUMNS, EACH = 256, 256, 32, 8
 """Threads of a block, its columns in either kernel, and columns of a thread."""
-PART_ROWS = 64
-"""Rows of a block: at 4096 × 4096, 1,024 blocks."""
 
 
-def defines(function: str, element: str) -> dict[str, str]:
-    """The definitions of linear_backward.cu for elements of this C++ type."""
-    return {"FUNCTION": function.upper(), "ELEMENT": element, "PART_ROWS": str(PART_ROWS)}
+def defines(function: str, element: str, rows: int) -> dict[str, str]:
+    """The definitions of linear_backward.cu for elements of this C++ type. `rows`: of a block."""
+    return {"FUNCTION": function.upper(), "ELEMENT": element, "PART_ROWS": str(rows)}
 
 
 def bind_derivative(z_MN: Tensor, dy_MN: Tensor, *, function: str) -> tuple[Tensor, Launch]:
@@ -37,11 +37,12 @@ def bind_derivative(z_MN: Tensor, dy_MN: Tensor, *, function: str) -> tuple[Tens
         raise BadField(
             "size n", n, f"this kernel accesses 16 bytes at a time, so it needs a multiple of {EACH} elements"
         )
-    parts = -(-m // PART_ROWS)
+    rows = part_rows(m, n, COLUMNS, limits(z_MN.device)[0])
+    parts = -(-m // rows)
     dz_MN = torch.empty_like(z_MN)
     db_N = torch.empty(n, dtype=z_MN.dtype, device=z_MN.device)
     sums_PN = torch.empty((parts, n), dtype=torch.float32, device=z_MN.device)
-    macros = defines(function, nvrtc.element_type(z_MN.dtype))
+    macros = defines(function, nvrtc.element_type(z_MN.dtype), rows)
     derivative = nvrtc.kernel(SOURCE, "linear_derivative", macros)
     bias = nvrtc.kernel(SOURCE, "linear_bias", macros)
 

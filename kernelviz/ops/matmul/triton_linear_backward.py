@@ -7,9 +7,11 @@ import triton
 import triton.language as tl
 
 from kernelviz.ops.catalog.variant import Launch
+from kernelviz.ops.kernels.limits import limits
+from kernelviz.ops.matmul.linear_parts import part_rows
 
-ROWS, ROWS_AT_ONCE, COLUMNS, WARPS = 64, 16, 128, 4
-"""Of one program: rows, those that it loads at once (16 bytes a thread in 16 bits), and columns."""
+ROWS_AT_ONCE, COLUMNS, WARPS = 16, 128, 4
+"""Of one program: the most rows that it loads at once (16 bytes a thread and 8 rows in 16 bits), and columns."""
 
 
 @triton.jit
@@ -62,10 +64,11 @@ def linear_bias_kernel(sums_ptr, db_ptr, parts, n, AT_ONCE: tl.constexpr, COLUMN
 def bind_derivative(z_MN: torch.Tensor, dy_MN: torch.Tensor, *, function: str) -> tuple[torch.Tensor, Launch]:
     """Memory for dz of contiguous z and dy, and a launch that writes it there and returns db.
 
-    Sums of 64 rows are added up in fp32 in an order that is always the same.
+    Sums of 8 to 64 rows are added up in fp32 in an order that is always the same on a card.
     """
     m, n = z_MN.shape
-    parts = -(-m // ROWS)
+    of_part = part_rows(m, n, COLUMNS, limits(z_MN.device)[0])
+    parts = -(-m // of_part)
     dz_MN = torch.empty_like(z_MN)
     db_N = torch.empty(n, dtype=z_MN.dtype, device=z_MN.device)
     sums_PN = torch.empty((parts, n), dtype=torch.float32, device=z_MN.device)
@@ -79,8 +82,8 @@ def bind_derivative(z_MN: torch.Tensor, dy_MN: torch.Tensor, *, function: str) -
             m,
             n,
             FUNCTION=function,
-            ROWS=ROWS,
-            AT_ONCE=ROWS_AT_ONCE,
+            ROWS=of_part,
+            AT_ONCE=min(of_part, ROWS_AT_ONCE),
             COLUMNS=COLUMNS,
             num_warps=WARPS,
         )
