@@ -69,7 +69,7 @@ def test_a_wrong_value_and_an_unknown_parameter_are_named(bench: RehearsedBench)
     said = words(opened(card="NVIDIA H300", colour="red"))
     assert "'NVIDIA H300' is not among" in said
     assert "'colour' is ignored" in said
-    assert "op 'nope' is not among the values that this page knows: showing all" in words(opened(op="nope"))
+    assert "op 'unknown' is not among the values that this page knows: showing all" in words(opened(op="unknown"))
 
 
 def test_without_any_run_of_a_gpu_the_page_says_what_to_do(
