@@ -67,6 +67,8 @@ class DeviceSession:
         self._environment = environment_of(device, failures)
         self._problems: OrderedDict[str, BoundProblem] = OrderedDict()
         self._compilers: CompilesAhead | None = None
+        self._next: str | None = None
+        """The problem that is measured after the present one, where that is known; it may be the same one."""
 
     def compile_with(
         self, compilers: CompilesAhead, plugins: tuple[str, ...], facts: DeviceFacts | None = None
@@ -77,6 +79,7 @@ class DeviceSession:
 
     def compile_ahead(self, run_id: str, upcoming: Sequence[UpcomingCases]) -> None:
         """See Session.compile_ahead."""
+        self._next = upcoming[1].problem.key if len(upcoming) > 1 else None
         if self._compilers is None:
             return
         try:
@@ -135,6 +138,7 @@ class DeviceSession:
         if bound.drop(v.name for v in chosen if v.name != baseline and base_name(v.name) != v.name):
             self._release()
         self._trim()
+        self._next = None  # said again before the next one
 
     def measure_judged(
         self,
@@ -245,17 +249,19 @@ class DeviceSession:
         return int(psutil.virtual_memory().available)
 
     def _trim(self) -> None:
+        """Drop the problems that were used least recently, as long as all take too much memory; not the one that comes next."""
         limit = CACHED_SHARE * (self.device.memory_bytes or self._free_bytes())
-        while len(self._problems) > CACHED_PROBLEMS:
-            self._problems.popitem(last=False)
+        droppable = [key for key in self._problems if key != self._next]
+        while droppable and len(self._problems) > CACHED_PROBLEMS:
+            del self._problems[droppable.pop(0)]
         if self._problems and self._reserved_bytes() > limit:
             for bound in self._problems.values():
                 bound.forget_references()
             self._release()
-        while self._problems and (excess := self._reserved_bytes() - limit) > 0:
+        while droppable and (excess := self._reserved_bytes() - limit) > 0:
             # Many small problems at once: releasing memory takes 0.1 s, however little it is.
-            while self._problems and excess > 0:
-                excess -= self._problems.popitem(last=False)[1].needed_bytes
+            while droppable and excess > 0:
+                excess -= self._problems.pop(droppable.pop(0)).needed_bytes
             self._release()
 
     def _reserved_bytes(self) -> int:
