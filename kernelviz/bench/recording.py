@@ -11,7 +11,7 @@ import msgspec
 from kernelviz.bench.bench import Bench
 from kernelviz.core import USUAL_FIGURES, BadField, Method, Plan, Run, RunRequest, check_name
 from kernelviz.core.problem import Direction
-from kernelviz.formats import compact, recordings, shipped_runs
+from kernelviz.formats import compact, recorded_times, recordings, shipped_runs
 from kernelviz.metrics.samples import by_block
 
 BUDGET_S = 0.15
@@ -163,10 +163,11 @@ def part_of(ops: Sequence[str], part: str) -> Sequence[str]:
 
 
 def write_indices(folder: Path) -> None:
-    """Write ``index.json`` and ``gallery.json`` of all runs in the folder."""
+    """Write ``index.json``, ``gallery.json`` and ``times.json.xz`` of all runs in the folder."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "index.json").write_bytes(shipped_runs.packed_index(_runs(folder)))
     (folder / "gallery.json").write_bytes(recordings.packed_recordings(_runs(folder)))
+    (folder / recorded_times.FILE).write_bytes(recorded_times.packed_times(_runs(folder)))
 
 
 def _runs(folder: Path) -> Iterator[Run]:

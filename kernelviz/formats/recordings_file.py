@@ -30,7 +30,7 @@ DESCRIPTION = "recordings-file.json"
 CODE = "code"
 """The folder of the files of code, within that of the recordings."""
 _CHECKOUT = Path(__file__).parents[2]
-_MEMBER = re.compile(r"(code/)?[A-Za-z0-9_.-]+\.(kvz|kvc|json)")
+_MEMBER = re.compile(r"(code/)?[A-Za-z0-9_.-]+\.(kvz|kvc|json|xz)")
 _NO_DATE = (1980, 1, 1, 0, 0, 0)
 
 

@@ -28,7 +28,8 @@ class ComparisonRow:
     `ratio`: time of the best library divided by the time of the best own variant, so that 1 or more means that the own variant
     is not slower. `share`: fraction of the measured roof for the problem's read:write mix. Both are None if a side has no
     correct time. `choice`: the name of the variant that the op's rule chooses, None if no rule was asked; `auto`: its result,
-    None if it was not measured beside the others or has no correct time.
+    None if it was not measured beside the others or has no correct time. Results of runs that come with the package have the cold
+    time and its interval alone; the run `run_id` has all of them.
     """
 
     problem: Problem

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import lzma
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -15,6 +17,7 @@ import sample_runs as samples
 import kernelviz as kv
 from kernelviz import bench as use_cases
 from kernelviz.bench import Bench
+from kernelviz.bench.best import auto_names
 from kernelviz.bench.gallery import (
     Family,
     GalleryOp,
@@ -25,9 +28,12 @@ from kernelviz.bench.gallery import (
     layout,
     recorded_runs,
 )
+from kernelviz.bench.library_comparison import every_row
 from kernelviz.cli import main
 from kernelviz.core.errors import UnknownName
-from kernelviz.formats import recordings, shipped_runs
+from kernelviz.formats import recorded_times, recordings, shipped_runs
+from kernelviz.metrics.figures import figure_of
+from kernelviz.metrics.library_comparison import comparison_rows, last_of_each
 from kernelviz.plots.sketch_image import thumbnail
 from kernelviz.store import Store
 
@@ -42,8 +48,31 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
 
 def test_what_is_stored_beside_the_recorded_runs_follows_from_them() -> None:
     """`kernelviz record --index` writes the file again."""
-    stored = (shipped_runs.folder() / "gallery.json").read_bytes()
-    assert stored == recordings.packed_recordings(map(shipped_runs.load, shipped_runs.names_in(shipped_runs.folder())))
+    folder = shipped_runs.folder()
+    runs = [shipped_runs.load_from(folder, name) for name in shipped_runs.names_in(folder)]
+    assert (folder / "gallery.json").read_bytes() == recordings.packed_recordings(runs)
+    stored = lzma.decompress((folder / recorded_times.FILE).read_bytes())
+    assert stored == lzma.decompress(recorded_times.packed_times(runs))
+    bench = use_cases.current()
+    auto = partial(auto_names, bench)
+    whole = last_of_each(
+        row for name in shipped_runs.names() for row in comparison_rows([shipped_runs.load(name)], auto=auto)
+    )
+    light = {(row.card, row.problem.key): row for row in every_row(bench) if shipped_runs.is_shipped(row.run_id)}
+    assert light.keys() == {(row.card, row.problem.key) for row in whole if row.problem.op in bench.ops()}
+    for row in whole:
+        other = light.get((row.card, row.problem.key))
+        if other is not None:
+            assert (row.ratio, row.auto_ratio, row.share, row.choice) == (
+                other.ratio,
+                other.auto_ratio,
+                other.share,
+                other.choice,
+            )
+            own, same = (None if r.own is None else figure_of(r.own.timing, "cold") for r in (row, other))
+            assert (own is None) == (same is None)
+            if own is not None and same is not None:
+                assert (same.low, same.high) == (pytest.approx(own.low, rel=1e-4), pytest.approx(own.high, rel=1e-4))
 
 
 def test_every_op_is_in_one_family_and_every_recorded_run_at_its_op(bench: Bench) -> None:
