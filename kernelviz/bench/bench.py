@@ -161,7 +161,7 @@ class Bench(QueueView):
     def run(
         self, plan: Plan, method: Method | None = None, *, owner: str = "", title: str = "", by_problem: bool = False
     ) -> str:
-        """Store the plan, queue it, and return the id of the run at once. `owner`: who waits; the queue alternates between these.
+        """Store the plan, queue it, and return the id of the run at once. `owner`: who waits (the queue takes turns).
 
         Without a method, a run measures all usual figures, and a tuning uses the method of `bench.tunings`. The cold times of all
         problems come first, or (`by_problem`) all figures of one problem before the next, for which it is prepared only once.
@@ -226,7 +226,8 @@ class Bench(QueueView):
         return True
 
     def resume(self, run_id: str, *, owner: str = "", by_problem: bool = False) -> None:
-        """Queue the cases of an ended run without a result, or cancelled; `by_problem`: see `run`. No effect while it runs.
+        """Queue those cases of an ended run that have no result or were cancelled. `by_problem`: see `run`. No effect while
+        it runs.
 
         Errors: UnknownRun; UnknownName if its op or device is not here; BadField if it was measured on another device, or if
         the axes of the op have changed.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import msgspec
 
@@ -89,6 +90,12 @@ def final_request(run: Run, live: LiveRun, problem: Problem, owner: str, store: 
         known_baseline=lambda: live.timed(problem, run.plan.baseline),
         timed_variants=lambda: finalists(store, run.id, problem),
     )
+
+
+def with_following(requests: Sequence[Request]) -> list[Request]:
+    """The requests of a run in their order, each of which knows the problem of the next one."""
+    following = [request.problem.key if request.problem is not None else None for request in requests[1:]]
+    return [replace(request, following=key) for request, key in zip(requests, [*following, None], strict=True)]
 
 
 def request_of(

@@ -23,6 +23,7 @@ from kernelviz.bench.run_requests import (
     lacks_figures,
     most_together,
     request_of,
+    with_following,
 )
 from kernelviz.bench.tunings import Chosen, conclude
 from kernelviz.core import (
@@ -199,7 +200,7 @@ class Runner:
                 whole_problems += [replace(request, later=False) for request in one]
                 for requests in (quick_requests, slow_requests, later_requests):
                     requests.clear()
-        requests = [*whole_problems, *quick_requests, *slow_requests, *later_requests]
+        requests = with_following([*whole_problems, *quick_requests, *slow_requests, *later_requests])
         if device.kind == "cuda" and run.method.compiles_ahead:
             requests = with_upcoming(requests)
         return unavailable, requests

@@ -154,7 +154,9 @@ class Worker:
                 case Measure(problem=problem, variants=variants, baseline=baseline, method=method, tuned=tuned):
                     if work.upcoming:
                         session.compile_ahead(work.run_id, work.upcoming)
-                    session.measure(problem, variants, baseline, method, emit, stop, tuned=tuned)
+                    session.measure(
+                        problem, variants, baseline, method, emit, stop, tuned=tuned, following=work.following
+                    )
                 case Calibrate():
                     session.calibrate(emit, stop)
                 case Selftest(only=only, quick=quick):

@@ -40,7 +40,8 @@ class Open(_Message, frozen=True, kw_only=True, tag="open"):
 class Measure(_OfWork, frozen=True, kw_only=True, tag="measure"):
     """Measure the variants of one problem; `tuned`: their configurations by variant (a variant without one: its default).
     `judged`: there is one variant, and a judge checks it over the worker's other connection. `upcoming`: the cases of the run
-    `run_id` that are measured now and next, to be compiled ahead."""
+    `run_id` that are measured now and next, to be compiled ahead. `following`: the key of the problem that the run measures
+    next."""
 
     problem: Problem
     variants: tuple[str, ...]
@@ -50,6 +51,7 @@ class Measure(_OfWork, frozen=True, kw_only=True, tag="measure"):
     judged: bool = False
     run_id: str = ""
     upcoming: tuple[UpcomingCases, ...] = ()
+    following: str | None = None
 
 
 class Calibrate(_OfWork, frozen=True, kw_only=True, tag="calibrate"):

@@ -38,7 +38,7 @@ class Request:
     `later`: the request is done when nothing else waits for the device (secondary timings). `timed_variants`: returns, when the
     request starts, the variants that it applies to, which have a correct time; None: all variants. `tuned`: the configurations
     of variants that were tuned for this problem. `upcoming`: returns the cases of this request and of those of its run that
-    follow, to be compiled ahead; None: nothing is.
+    follow, to be compiled ahead; None: nothing is. `following`: the key of the problem that the run measures after this request.
     """
 
     run_id: str
@@ -55,6 +55,7 @@ class Request:
     timed_variants: Callable[[], tuple[str, ...]] | None = None
     tuned: Mapping[str, Tuned] = field(default_factory=dict)
     upcoming: Callable[[], tuple[UpcomingCases, ...]] | None = None
+    following: str | None = None
 
 
 def concerned(request: Request) -> tuple[str, ...]:

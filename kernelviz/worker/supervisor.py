@@ -250,6 +250,7 @@ class Supervisor:
             tuned=dict(request.tuned),
             run_id=request.run_id,
             upcoming=() if request.upcoming is None else request.upcoming(),
+            following=request.following,
         )
         budget_s = request.method.longest_s(max(1, len(attempt.variants)))
         return self._converse(request, work, budget_s, attempt.heard)

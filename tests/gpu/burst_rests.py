@@ -87,7 +87,7 @@ def called(session: DeviceSession, bound: BoundVariant, only: burst.Pace | None)
     figures = (timing.call_eager_s, timing.call_graph_s, timing.loop_s)
     times = ", ".join("none" if f is None else f"{f.estimate * 1e6:.2f}" for f in figures)
     pace = paces[-1]
-    clocks = ", ".join(f"{hz / 1e6:.1f}" for hz in pace.rested_hz[-4:])
+    clocks = ", ".join(f"{hz / 1e6:.1f}" for hz in pace.rested_hz[-4:] if hz > 1e6)  # without those of `pace`
     return f"{times} us, {len(paces)} batches in {took_s:.2f} s, needs rests: {pace.needs_rests}, MHz behind rests: {clocks}"
 
 

@@ -21,6 +21,7 @@ from typing import Any
 
 import torch
 
+from kernelviz.core.chunks import parts
 from kernelviz.measure.session.device_session import open_session
 from kernelviz.measure.timing.timer import BoundLaunch
 from kernelviz.ops.kernels import nvrtc
@@ -32,7 +33,8 @@ SIZES = (
     *((n, n, n) for n in (512, 768, 1024, 1280, 1536, 2048)),
     *((256, 1024, 4096), (256, 4096, 4096), (1024, 1024, 4096), (512, 512, 4096)),
 )
-ROUNDS = 12
+ROUNDS, AT_ONCE = 12, 50
+"""Blocks of each configuration, and configurations of a batch, so that its load is that of a burst."""
 LATE = "    wait_for_cluster();\n\n#if SPECIALISED\n"
 EARLY = """    if (threadIdx.x == (SPECIALISED ? CONSUMERS * WARPGROUP : 0)) {
         acquire_map(maps);
@@ -130,8 +132,9 @@ def times_of(session: Any, m: int, n: int, k: int, kernels: Mapping[str, tuple[P
             told[name] = f"{type(error).__name__}: {error}"[:200]
     blocks: dict[str, list[float]] = {name: [] for name in ready}
     for _ in range(ROUNDS):
-        for name, block in zip(ready, session.timer.collect([list(ready.values())])[0], strict=True):
-            blocks[name].append(median(block.samples))
+        for names in parts(tuple(ready), AT_ONCE):
+            for name, block in zip(names, session.timer.collect([[ready[one] for one in names]])[0], strict=True):
+                blocks[name].append(median(block.samples))
     return told | {name: round(median(times) * 1e6, 3) for name, times in blocks.items()}
 
 

@@ -31,7 +31,6 @@ from kernelviz.core.reasons import (
     Unwritten,
 )
 from kernelviz.core.result import Failure, Result, Timing
-from kernelviz.measure.compile_ahead.messages import UpcomingCases
 from kernelviz.measure.session.binding import BoundProblem
 from kernelviz.measure.session.device_session import DeviceSession, open_session
 from kernelviz.metrics.quality import notes_on_other_figures
@@ -260,14 +259,25 @@ def test_what_was_used_longest_ago_is_forgotten_and_memory_given_back_once(monke
 def test_the_problem_that_comes_next_stays_bound_however_large_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     session = open_session("cpu")
     monkeypatch.setattr("kernelviz.measure.session.device_session.CACHED_SHARE", 0.0)
-    problems = [Problem(op="add", sizes={"n": n}, dtype="fp32") for n in (100, 200)]
-    first, second = [UpcomingCases(problem=one, variants=("torch_eager",)) for one in problems]
+    first, second = (Problem(op="add", sizes={"n": n}, dtype="fp32") for n in (100, 200))
     bound: list[list[str]] = []
-    for upcoming in ((first, first, second), (first, second), (second,)):
-        session.compile_ahead("run", upcoming)
-        session.measure(upcoming[0].problem, ("torch_eager",), "torch_eager", QUICK, lambda event: None, lambda: False)
+    for problem, following, stopped in (
+        (first, first.key, False),
+        (first, second.key, False),
+        (second, None, False),
+        (second, second.key, True),
+    ):
+        session.measure(
+            problem,
+            ("torch_eager",),
+            "torch_eager",
+            QUICK,
+            lambda event: None,
+            lambda now=stopped: now,  # type: ignore[misc]
+            following=following,
+        )
         bound.append(list(session._problems))
-    assert bound == [[problems[0].key], [], []]
+    assert bound == [[first.key], [], [], []]
 
 
 def test_errors_of_a_narrower_format_are_named(session: DeviceSession) -> None:

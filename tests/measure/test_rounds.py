@@ -381,6 +381,30 @@ def test_a_batch_without_a_known_clock_always_rests() -> None:
     assert not burst.lost_clock([], rested=False)
 
 
+def test_work_of_the_host_is_done_again_behind_a_rest_if_its_clock_fell(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, burst = Clock(monkeypatch), Burst()
+    clocks_mhz = iter([1980, 1980, 1980, 1979, 1900, 1980, 1985])
+
+    def work() -> tuple[int, float]:
+        clock.now_s += LOAD_S
+        return (mhz := next(clocks_mhz)), mhz * 1e6
+
+    pace = Pace()
+    assert [burst.paced(pace, LOAD_S, work) for _ in range(3)] == [(1980, True)] * 3
+    slept_s = clock.slept_s
+    assert burst.paced(pace, LOAD_S, work) == (1979, False)
+    assert clock.slept_s == slept_s
+    assert burst.paced(pace, LOAD_S, work) == (1980, True), "the one with 1900 MHz does not count"
+    assert clock.slept_s == pytest.approx(slept_s + WINDOW_S, rel=0.01)
+    assert pace.needs_rests
+    assert burst.paced(pace, LOAD_S, work) == (1985, True)
+    assert clock.slept_s == pytest.approx(slept_s + 2 * WINDOW_S, rel=0.01)
+    unknown = Pace()
+    assert [burst.paced(unknown, 1e-6, lambda: ("x", None))[1] for _ in range(5)] == [True] * 5
+    with pytest.raises(ZeroDivisionError):
+        burst.paced(pace, LOAD_S, lambda: (1 // 0, 1.0))
+
+
 class DisturbedTimer(KnownTimer):
     """Every block of rounds that begin while the machine is busy takes `factor` times as long."""
 

@@ -149,6 +149,7 @@ class Session:
         stop: Stop,
         *,
         tuned: Mapping[str, Tuned] = UNTUNED,
+        following: str | None = None,
     ) -> None:
         def step(variant: str, name: Step) -> None:
             emit(CaseStep(case=Case(problem=problem, variant=variant), step=name))

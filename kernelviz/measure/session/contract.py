@@ -51,12 +51,14 @@ class Session(Protocol):
         stop: Stop,
         *,
         tuned: Mapping[str, Tuned] = UNTUNED,
+        following: str | None = None,
     ) -> None:
         """Measure the variants of one problem. Emits CaseStep when a case enters a step and CaseDone for every case.
 
         Variants that compile quickly come first. The others are measured afterwards in rounds with the baseline, whose result
         may be emitted again. After a stop, cases without a result get Failure(cancelled). `tuned`: configurations by variant,
-        each used where the variant's source is the one that was tuned.
+        each used where the variant's source is the one that was tuned. `following`: the key of the problem that is measured next,
+        where that is known; it stays bound.
         """
 
     def measure_judged(

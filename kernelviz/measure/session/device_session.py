@@ -42,7 +42,8 @@ from kernelviz.measure.timing.timer import BoundLaunch, DeviceTimer
 from kernelviz.ops import Op, op_named, with_plugins
 
 CACHED_SHARE = 0.35
-"""Problems stay bound while they take less than this share of the device's memory. The least recently used is dropped first. A
+"""Problems stay bound while they take less than this share of the device's memory. The least recently used is dropped first, but
+not the one that is measured next, as a problem whose other figures follow its cold times. A
 sweep of softmax (`binding.DEVICE_SHARE`) takes 0.3 of an H200, and a little more of a smaller card: small problems have as many
 copies there."""
 CACHED_PROBLEMS = 64
@@ -67,8 +68,6 @@ class DeviceSession:
         self._environment = environment_of(device, failures)
         self._problems: OrderedDict[str, BoundProblem] = OrderedDict()
         self._compilers: CompilesAhead | None = None
-        self._next: str | None = None
-        """The problem that is measured after the present one, where that is known; it may be the same one."""
 
     def compile_with(
         self, compilers: CompilesAhead, plugins: tuple[str, ...], facts: DeviceFacts | None = None
@@ -79,7 +78,6 @@ class DeviceSession:
 
     def compile_ahead(self, run_id: str, upcoming: Sequence[UpcomingCases]) -> None:
         """See Session.compile_ahead."""
-        self._next = upcoming[1].problem.key if len(upcoming) > 1 else None
         if self._compilers is None:
             return
         try:
@@ -104,6 +102,7 @@ class DeviceSession:
         stop: Stop,
         *,
         tuned: Mapping[str, Tuned] = UNTUNED,
+        following: str | None = None,
     ) -> None:
         """See Session.measure. Returns early, with cases left, when the process is spoilt."""
         if self.state.crowded():
@@ -137,8 +136,7 @@ class DeviceSession:
             compilers.cancel()
         if bound.drop(v.name for v in chosen if v.name != baseline and base_name(v.name) != v.name):
             self._release()
-        self._trim()
-        self._next = None  # said again before the next one
+        self._trim(None if stop() else following)
 
     def measure_judged(
         self,
@@ -248,10 +246,10 @@ class DeviceSession:
 
         return int(psutil.virtual_memory().available)
 
-    def _trim(self) -> None:
-        """Drop the problems that were used least recently, as long as all take too much memory; not the one that comes next."""
+    def _trim(self, following: str | None = None) -> None:
+        """Drop the problems that were used least recently while together they take too much memory, but not `following`."""
         limit = CACHED_SHARE * (self.device.memory_bytes or self._free_bytes())
-        droppable = [key for key in self._problems if key != self._next]
+        droppable = [key for key in self._problems if key != following]
         while droppable and len(self._problems) > CACHED_PROBLEMS:
             del self._problems[droppable.pop(0)]
         if self._problems and self._reserved_bytes() > limit:

@@ -31,7 +31,7 @@ from kernelviz.measure.session.failures import sticky
 from kernelviz.measure.timing.burst import Burst, Pace
 from kernelviz.measure.timing.capture import CudaTimed, kernels_of
 from kernelviz.measure.timing.events import EventStamps
-from kernelviz.measure.timing.kernels import Instruments, captured, persisting_bytes, timing_event
+from kernelviz.measure.timing.kernels import Instruments, captured, persisting_bytes
 from kernelviz.measure.timing.timer import BlockSamples, BoundLaunch, Calls, Timed, raised_by_call
 from kernelviz.measure.timing.trace import MAX_RECORDS, Iteration, Stamps, Tracer, WrongWork
 from kernelviz.measure.timing.tracing_cost import TracingCost, shortened
@@ -52,6 +52,8 @@ EVENTS_APART_NS = 3_300
 SHORT_S = 15e-6
 """Only calls of which the shortest takes less than this are launched alike. What a graph adds, up to
 `metrics.verdicts.LAUNCHES_APART_S`, is 1 % of it."""
+SHORTEST_NS = 100_000
+"""Of calls by the host whose clock is measured."""
 QUEUED_BLOCKS = 8
 """Blocks in the device's queue under steady load: the queue never runs dry, and a cancel takes effect within milliseconds."""
 
@@ -291,20 +293,13 @@ class CudaTimer:
         self._burst.rest(coming_s)
 
     def paced(self, pace: Pace, coming_s: float, work: Callable[[], T]) -> tuple[T, bool]:
-        cycles = self.instruments.cycles(), self.instruments.cycles()
-        while True:
-            rested = self._burst.begin([pace], coming_s)
-            begun, ended = timing_event(), timing_event()
-            self.instruments.marker(cycles[0])
-            begun.record()
+        def timed() -> tuple[T, float | None]:
+            before = self.instruments.clocks()
             result = work()
-            ended.record()
-            self.instruments.marker(cycles[1])
-            torch.cuda.synchronize()
-            counts = [one.tolist() for one in cycles]
-            clock_hz = _clock_hz(counts, round(begun.elapsed_time(ended) * 1e6), traced=False)
-            if not self._burst.lost_clock([(pace, clock_hz)], rested=rested):
-                return result, rested
+            after = self.instruments.clocks()
+            return result, clock_between_hz(before.tolist(), after.tolist())
+
+        return self._burst.paced(pace, coming_s, timed)
 
     def waits_s(self, coming_s: float) -> float:
         return self._burst.waits_s(coming_s)
@@ -323,3 +318,17 @@ def _clock_hz(cycles: Sequence[Sequence[int]], elapsed_ns: int, *, traced: bool)
         return None
     counts = [b - a for a, b in zip(cycles[0], cycles[1], strict=True) if a >= 0 and b > a]
     return median(counts) / (elapsed_ns / 1e9) if counts and elapsed_ns > 0 else None
+
+
+def clock_between_hz(before: Sequence[Sequence[int]], after: Sequence[Sequence[int]]) -> float | None:
+    """The SM clock between two readings of `Instruments.clocks`: median over SMs. None for less than SHORTEST_NS, because the
+    device's time may advance in steps of 1 us.
+
+    >>> clock_between_hz([[1000, 0], [5, 0], [-1, -1]], [[397_000, 200_000], [396_005, 200_000], [7, 1]])
+    1980000000.0
+    >>> clock_between_hz([[1000, 0]], [[2000, 500]]) is None
+    True
+    """
+    pairs = [(b[0] - a[0], b[1] - a[1]) for a, b in zip(before, after, strict=True) if min(*a, *b) >= 0]
+    clocks = [cycles / ns * 1e9 for cycles, ns in pairs if ns >= SHORTEST_NS and cycles > 0]
+    return median(clocks) if clocks else None

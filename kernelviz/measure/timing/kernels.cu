@@ -69,6 +69,16 @@ extern "C" __global__ void __launch_bounds__(512) kernelviz_reset_priority(const
 
 extern "C" __global__ void kernelviz_end_marker(long long* cycles) { store_clock(cycles); }
 
+// Of each SM its cycle counter and the device's time in ns, one after the other: two of them tell the SM clock between.
+extern "C" __global__ void kernelviz_clocks(long long* clocks) {
+    if (threadIdx.x == 0) {
+        long long now_ns;
+        asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now_ns));
+        clocks[2 * sm_id()] = clock64();
+        clocks[2 * sm_id() + 1] = now_ns;
+    }
+}
+
 // Takes the place of the flush before a call whose data stay in the caches.
 extern "C" __global__ void __launch_bounds__(512) kernelviz_begin_marker(long long* cycles) { store_clock(cycles); }
 

@@ -41,6 +41,7 @@ class Instruments:
         self._reset = nvrtc.kernel(SOURCE, "kernelviz_reset_priority")
         self._marker = nvrtc.kernel(SOURCE, "kernelviz_end_marker")
         self._begin = nvrtc.kernel(SOURCE, "kernelviz_begin_marker")
+        self._clocks = nvrtc.kernel(SOURCE, "kernelviz_clocks")
         self._poison = nvrtc.kernel(SOURCE, "kernelviz_poison")
         count = max(FLUSH_SHARE * self.l2_bytes, 2**20) // 16
         self._count = ctypes.c_longlong(count)
@@ -72,6 +73,13 @@ class Instruments:
     def marker(self, cycles: Tensor | None = None) -> None:
         """End an iteration; one block an SM, so that every SM's counter is stored."""
         nvrtc.launch(self._marker, self.multiprocessors, 32, _pointer(cycles))
+
+    def clocks(self) -> Tensor:
+        """Of each SM its cycle counter and the device's time in ns, when the stream is here: (multiprocessors, 2), int64; -1
+        where an SM stored none."""
+        clocks = torch.full((self.multiprocessors, 2), -1, dtype=torch.int64, device=self.device)
+        nvrtc.launch(self._clocks, self.multiprocessors, 32, clocks.data_ptr())
+        return clocks
 
     def poison(self, tensor: Tensor) -> None:
         """Fill a contiguous tensor with 0xFF bytes. Others, which the check refuses, are left, because their memory may be a

@@ -6,6 +6,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -28,7 +29,7 @@ from kernelviz.measure.naive.process import MeasureNaive
 from kernelviz.measure.session.binding import BoundVariant
 from kernelviz.measure.session.contract import Stop
 from kernelviz.measure.session.device_state import DeviceState, Watch
-from kernelviz.measure.timing.burst import Pace
+from kernelviz.measure.timing.burst import LEAST_RESTED, Pace
 from kernelviz.measure.timing.compilations import compilations
 from kernelviz.measure.timing.energy import energy
 from kernelviz.measure.timing.rounds import Rounds, Series
@@ -43,6 +44,8 @@ LONGEST_S = 0.1
 """A longer call has no secondary timings: its launch cost is negligible, and no cache can hold its data."""
 KINDS = 3
 """The number of kinds of host times (eager, graph, back to back). Each may take the budget of the case."""
+SHARE_TO_LEARN = 5
+"""So many times fewer calls than a block has are enough to know their clock."""
 BACK_TO_BACK_S, MOST_BACK_TO_BACK = 2e-3, 200
 """Length of a back-to-back block, and its most calls: the device's queue holds about 1,000."""
 
@@ -108,7 +111,6 @@ class _Called:
     calls: Calls
     device_s: float
     call_s: float = 0.0
-    pace: Pace = field(default_factory=Pace)
     eager: Samples = field(
         default_factory=lambda: Samples("call", "host clock round one eager call, from idle to done")
     )
@@ -121,6 +123,22 @@ class _Called:
     back_to_back: Samples = field(
         default_factory=lambda: Samples("call", "host clock round eager calls back to back, divided by them")
     )
+
+
+@dataclass(slots=True)
+class _Kind:
+    """One kind of host times of one call: where they go, the calls of a block, and what times so many of them."""
+
+    samples: tuple[Samples, ...]
+    calls: int
+    times: Callable[[int], Sequence[Sequence[float]]]
+    device_s: float
+    """About how long the device works for one of these calls."""
+    pace: Pace = field(default_factory=Pace)
+
+    @property
+    def blocks(self) -> int:
+        return len(self.samples[0].blocks)
 
 
 @dataclass(slots=True)
@@ -231,49 +249,67 @@ class SecondaryTimings:
 
     def _blocks(self, called: Sequence[_Called]) -> None:
         """Time the calls in interleaved blocks, until there are enough, the budget is spent, or the user stops it."""
+        kinds = {id(c): self._kinds(c) for c in called}
+        self._learn_clocks([kind for c in called for kind in kinds[id(c)]])
         shuffled = random.Random(self.seed)
         number = time.time_ns() // 1_000_000
         until_s = time.monotonic() + self.method.budget_s * len(called) * KINDS
-        for block_number in range(CALL_BLOCKS):
-            if block_number and time.monotonic() > until_s:
+        for block_number in itertools.count():
+            left = [c for c in called if any(kind.blocks < CALL_BLOCKS for kind in kinds[id(c)])]
+            if not left or (block_number and time.monotonic() > until_s):
                 return
-            for c in shuffled.sample(called, len(called)):
+            for c in shuffled.sample(left, len(left)):
                 if self.stop():
                     return
                 before = compilations()
-                self._block(c, number + block_number)
+                for kind in kinds[id(c)]:
+                    self._block(kind, number + block_number)
                 if compilations() > before:
                     self.compiled.add(c.bound.variant.name)
             self.watch.look()
-            self.progress(0.5 + (block_number + 1) / CALL_BLOCKS / 2)
+            least = min((kind.blocks for c in called for kind in kinds[id(c)]), default=CALL_BLOCKS)
+            self.progress(0.5 + min(least, CALL_BLOCKS) / CALL_BLOCKS / 2)
 
-    def _block(self, c: _Called, number: int) -> None:
+    def _kinds(self, c: _Called) -> list[_Kind]:
+        """The kinds of host times that the method requests of this call, and how many calls a block of each has."""
         wanted = self.method.figures
         calls = max(LEAST_CALLS, min(CALLS_A_BLOCK, int(CALLS_S / CALL_BLOCKS / max(c.call_s, 1e-6))))
         length = max(LEAST_CALLS, min(MOST_BACK_TO_BACK, int(BACK_TO_BACK_S / max(c.call_s, 1e-6))))
-        graphs = calls if "graph" in wanted and c.calls.replay is not None else 0
-        eager, length = (calls if "call" in wanted else 0), (length if "loop" in wanted else 0)
+        kinds: list[_Kind] = []
+        if "call" in wanted:
+            kinds.append(_Kind((c.eager, c.enqueue), calls, c.calls.eager, c.device_s))
+        if "graph" in wanted and c.calls.replay is not None:
+            kinds.append(_Kind((c.graph,), calls, lambda count: (c.calls.graph(count),), c.device_s))
+        if "loop" in wanted:
+            kinds.append(_Kind((c.back_to_back,), length, lambda count: ([c.calls.back_to_back(count)],), c.device_s))
+        return kinds
 
-        def timed() -> list[tuple[Samples, float, Sequence[float]]]:
-            blocks: list[tuple[Samples, float, Sequence[float]]] = []
-            if eager:
-                started_s = time.time()
-                whole, enqueue = c.calls.eager(eager)
-                blocks += [(c.eager, started_s, whole), (c.enqueue, started_s, enqueue)]
-            if graphs:
-                blocks.append((c.graph, time.time(), c.calls.graph(graphs)))
-            if length:
-                blocks.append((c.back_to_back, time.time(), [c.calls.back_to_back(length)]))
-            return blocks
+    def _learn_clocks(self, kinds: Sequence[_Kind]) -> None:
+        """Measure the clock of each kind behind rests, by a few calls that are not kept, so that rests are short."""
+        if self.state.device.kind != "cuda":
+            return
+        # An idle device begins at a lower clock, so the first calls of all tell nothing.
+        paces = [(kind, Pace()) for kind in kinds[:1]] + [(kind, kind.pace) for kind in kinds] * LEAST_RESTED
+        for kind, pace in paces:
+            if self.stop():
+                return
+            count = max(LEAST_CALLS, kind.calls // SHARE_TO_LEARN)
+            self.state.timer.paced(pace, count * kind.device_s, partial(kind.times, count))
 
-        needed_rests = c.pace.needs_rests
-        blocks, rested = self.state.timer.paced(c.pace, (eager + graphs + length) * c.device_s, timed)
-        if c.pace.needs_rests and not needed_rests:
-            # The clock fell little by little, until it was noticed.
-            for samples in (c.eager, c.enqueue, c.graph, c.back_to_back):
-                samples.keep_rested()
-        for samples, started_s, times in blocks:
-            samples.add(started_s, times, number, rested=rested)
+    def _block(self, kind: _Kind, number: int) -> None:
+        started_s = 0.0
+
+        def timed() -> Sequence[Sequence[float]]:
+            nonlocal started_s
+            started_s = time.time()
+            return kind.times(kind.calls)
+
+        needed_rests = kind.pace.needs_rests
+        times, rested = self.state.timer.paced(kind.pace, kind.calls * kind.device_s, timed)
+        for samples, one in zip(kind.samples, times, strict=True):
+            if kind.pace.needs_rests and not needed_rests:
+                samples.keep_rested()  # the clock fell little by little, until it was noticed
+            samples.add(started_s, one, number, rested=rested)
 
     def _energy(self, bound: BoundVariant, known: Timing) -> Timing:
         # Too long a time would make the load so short that the device is idle while the counter is read.

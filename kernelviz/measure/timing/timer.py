@@ -235,8 +235,8 @@ class DeviceTimer(Protocol):
 
     def paced(self, pace: Pace, coming_s: float, work: Callable[[], T]) -> tuple[T, bool]:
         """Time calls by the host's clock: do this work, which loads the device for about `coming_s` seconds. Returns what it
-        returns, and whether the device had rested before. It follows a rest where these calls need one, and is done again behind
-        a rest if their clock fell without."""
+        returns, and whether the device had rested before. The work follows a rest where `pace` says that these calls need one, or
+        where their clock is not known yet; if their clock fell without a rest, it is done again behind one."""
         return work(), True
 
     def refused(self) -> PersistingL2 | None:

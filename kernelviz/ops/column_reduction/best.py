@@ -5,6 +5,7 @@ from __future__ import annotations
 from kernelviz.core.dtypes import dtype as dtype_named
 from kernelviz.core.problem import Problem
 from kernelviz.ops.catalog.best import Card, row_bytes, whole_vectors
+from kernelviz.ops.column_reduction.strips import column_strips
 from kernelviz.ops.column_reduction.vectors import ODD_ITEMSIZE, has_known_size
 
 FEW_ROWS = 16
@@ -30,25 +31,26 @@ parts of the rows, 1,078,133 of 142 75 and 84, 245,448 of 96 fp32 26.3 and 26.4.
 STRIP_ROWS, STRIP_BYTES = 512, 2**20
 """Of a matrix up to which strips have all rows, whatever its width. H200: 512 rows of 4096 fp32 take 3.7 us so and 5.7 in parts
 of the rows, 3,296 of 56 2.8 and 4.2, 32,768 of 128 bf16 12.7 and 7.2."""
-SEGMENT_BYTES, BLOCKS_OF_STRIP, FULL_STRIP_BYTES = 64, 8, 64 * 2**20
-"""The narrowest strip, the most blocks that share its rows, and a matrix up to which strips are faster where these blocks keep
-all multiprocessors busy. H200: 4096 rows of 512 bf16 take 3.4 us in strips and 5.3 in parts of the rows, of 2048 8.2 and 8.8, of
-8192 18.9 and 19.7, of 65,536 fp16 121.0 and 121.2."""
+FULL_SHARE, FULL_STRIP_ROWS, FULL_STRIP_BYTES = 0.9, 4096, 64 * 2**20
+"""Part of the multiprocessors for which the strips have blocks, and rows and bytes of a matrix, up to which strips are faster
+then. H200: 4096 rows of 512 bf16 take 3.4 us in strips and 5.3 in parts of the rows, of 2048 8.2 and 8.8, of 8192 18.9 and 19.7, of
+65,536 fp16 121.0 and 121.2: 128 blocks each."""
 
 
 def columns(problem: Problem, card: Card) -> tuple[str, ...]:
     """One pass for at most 16 rows, 32 small or unaligned ones, or rows of two blocks of vectors a multiprocessor; one cluster
-    for up to 32 columns and 512 KiB; one vector for rows below 64 bytes, or 320 columns from 32 MiB; strips for up to 512 rows,
-    1 MiB, or 64 MiB if they keep all multiprocessors busy; else parts of the rows.
+    for up to 32 columns and 512 KiB; one vector for rows below 64 bytes, or 320 columns from 32 MiB; strips for up to 512 rows
+    or 1 MiB, and for up to 4096 rows and 64 MiB if nearly all multiprocessors have one; else parts of the rows.
 
     A strip is as many adjacent columns as keep the multiprocessors busy, of all rows.
 
     >>> from kernelviz.ops.catalog.best import H200
     >>> sizes = ((2, 1555024), (21, 4264757), (28, 240_193), (4864, 8), (432734152, 1), (607_869, 320), (92, 10484), (4096, 512))
+    >>> sizes = *sizes, (4096, 768)
     >>> sizes = *sizes, (1765, 9361)
     >>> [columns(Problem(op="column_sum", sizes={"m": m, "n": n}, dtype="bf16"), H200)[0] for m, n in sizes]
     ['cuda_few_rows', 'cuda_few_rows', 'cuda_few_rows', 'cuda_cluster', 'cuda_periodic', 'cuda_periodic', 'cuda_strips', \
-'cuda_strips', 'cuda_shifted']
+'cuda_strips', 'cuda_shifted', 'cuda_shifted']
     """
     m, n, of_row = problem.sizes["m"], problem.sizes["n"], row_bytes(problem)
     if m <= FEW_ROWS or _few_unaligned(problem, card) or of_row >= WIDE_ROW_BYTES * card.multiprocessors:
@@ -63,12 +65,13 @@ def columns(problem: Problem, card: Card) -> tuple[str, ...]:
 
 
 def _full_of_strips(problem: Problem, card: Card) -> bool:
-    """Whether the strips of a matrix of whole vectors are blocks for all multiprocessors, and it is not so large that the strips
+    """Whether the strips of a matrix of whole vectors are blocks for nearly all multiprocessors, and it is not so large that they
     are no faster."""
-    of_row = row_bytes(problem)
-    blocks = of_row // SEGMENT_BYTES * BLOCKS_OF_STRIP
-    full = blocks >= card.multiprocessors // BLOCKS_OF_STRIP * BLOCKS_OF_STRIP
-    return full and whole_vectors(problem, "n") and problem.sizes["m"] * of_row <= FULL_STRIP_BYTES
+    m, n, itemsize_bytes = problem.sizes["m"], problem.sizes["n"], dtype_named(problem.dtype).itemsize_bytes
+    if m > FULL_STRIP_ROWS or m * row_bytes(problem) > FULL_STRIP_BYTES or not whole_vectors(problem, "n"):
+        return False
+    tile = column_strips(m, n, itemsize_bytes, 0, card.multiprocessors)
+    return tile is not None and tile.strips * tile.cluster >= FULL_SHARE * card.multiprocessors
 
 
 def _few_unaligned(problem: Problem, card: Card) -> bool:

@@ -22,8 +22,8 @@ rows of 4096: 14336 columns (0.85) take 86 us in Gluon and 89 by size, 6144 colu
 def matmul(problem: Problem, card: Card) -> tuple[str, ...]:
     """In 16 bits forward, Triton for unaligned or narrow products, else the skinny kernel up to 128 rows, Triton for small
     products, Gluon where 128 × 256 tiles fill 95 % of their rounds, else wgmma by size; 16 bits backward, wgmma if aligned and
-    128 × 256 tiles of each product are at least a quarter as many as multiprocessors, tf32 forward, wgmma if aligned, else
-    Triton; other fp32, Triton backward, and forward CUDA C++ by size.
+    both products have more than half as many such tiles as there are multiprocessors, else Triton; tf32 forward, wgmma if
+    aligned, else Triton; other fp32, Triton backward, and forward CUDA C++ by size.
 
     >>> from kernelviz.ops.catalog.best import H200
     >>> def best(m, n, k):
@@ -41,9 +41,10 @@ def matmul(problem: Problem, card: Card) -> tuple[str, ...]:
     aligned = whole_vectors(problem, "n", "k")
     m, n, k = (problem.sizes[axis] for axis in "mnk")
     if problem.direction == "backward":
-        large = min(tiles(m, k, TILE), tiles(k, n, TILE)) > card.multiprocessors * QUARTER
-        wgmma = aligned and whole_vectors(problem, "m") and large
-        return ("cuda_wgmma_layouts", "triton_grouped") if wgmma else ("triton_grouped",)
+        large = tiles(m, k, TILE) + tiles(k, n, TILE) > 2 * QUARTER * card.multiprocessors
+        if not aligned or not whole_vectors(problem, "m"):
+            return ("triton_grouped",)
+        return ("cuda_wgmma_layouts", "triton_grouped") if large else ("triton_grouped", "cuda_wgmma_layouts")
     count = tiles(m, n, TILE)
     if not aligned or min(n, k) < 64:
         return ("triton_tile_by_size",)

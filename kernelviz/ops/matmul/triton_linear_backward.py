@@ -11,7 +11,7 @@ from kernelviz.ops.kernels.limits import limits
 from kernelviz.ops.matmul.linear_parts import part_rows
 
 ROWS_AT_ONCE, COLUMNS, WARPS = 16, 128, 4
-"""Of one program: the most rows that it loads at once (16 bytes a thread and 8 rows in 16 bits), and columns."""
+"""Of one program: the most rows that it loads at once (8 rows are 16 bytes a thread in 16-bit formats), and columns."""
 
 
 @triton.jit
