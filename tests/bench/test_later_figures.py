@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kernelviz.bench import Bench
+from kernelviz.bench import Bench, recording
 from kernelviz.core.events import CaseDone
 from kernelviz.core.notes import LaterFailure
 from kernelviz.core.problem import Method, Plan
@@ -64,6 +64,28 @@ def test_a_run_by_problem_has_all_figures_of_one_before_the_next(bench: Bench) -
     assert order == sorted(order)
     assert order.count((2, True)) == 3
     assert bench.load(run_id).status == "finished"
+
+
+def test_a_run_goes_on_by_problem_if_it_is_asked_to(bench: Bench) -> None:
+    run_id = bench.run(plan(bench, "a", "b", n="1,2,3"), ALL)
+    bench.cancel(run_id)
+    told(bench, run_id)
+    bench.resume(run_id, by_problem=True)
+    order = [(r.problem.sizes["n"], timing(r).device_warm_s is not None) for r in told(bench, run_id)]
+    assert order.count((3, True)) == 2
+    assert order == sorted(order)
+
+
+def test_a_recording_is_measured_by_problem_also_where_it_goes_on(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[object] = []
+    monkeypatch.setattr(bench, "run", lambda *args, by_problem=False, **more: asked.append(by_problem) or "new")
+    monkeypatch.setattr(bench, "resume", lambda run_id, by_problem=False, **more: asked.append((run_id, by_problem)))
+    assert recording.start(bench, recording.OpPass("add"), "cpu") == "new"
+    monkeypatch.setattr(recording, "unfinished", lambda bench, title: "earlier")
+    assert recording.start(bench, recording.OpPass("add"), "cpu") == "earlier"
+    assert asked == [True, ("earlier", True)]
 
 
 def test_later_figures_complete_the_stored_results(bench: Bench) -> None:

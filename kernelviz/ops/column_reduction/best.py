@@ -33,8 +33,8 @@ STRIP_ROWS, STRIP_BYTES = 512, 2**20
 of the rows, 3,296 of 56 2.8 and 4.2, 32,768 of 128 bf16 12.7 and 7.2."""
 FULL_SHARE, FULL_STRIP_ROWS, FULL_STRIP_BYTES = 0.9, 4096, 64 * 2**20
 """Part of the multiprocessors for which the strips have blocks, and rows and bytes of a matrix, up to which strips are faster
-then. H200: 4096 rows of 512 bf16 take 3.4 us in strips and 5.3 in parts of the rows, of 2048 8.2 and 8.8, of 8192 18.9 and 19.7, of
-65,536 fp16 121.0 and 121.2: 128 blocks each."""
+then. H200: 4096 rows of 512 bf16 take 3.4 us in strips and 5.3 in parts of the rows, of 2048 8.2 and 8.8, of 8192 18.9 and 19.7,
+of 65,536 fp16 121.0 and 121.2: 128 blocks each."""
 
 
 def columns(problem: Problem, card: Card) -> tuple[str, ...]:
