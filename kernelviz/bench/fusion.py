@@ -155,7 +155,7 @@ def shows_fusion(bench: Bench, summary: RunSummary) -> bool:
     op = bench.ops().get(summary.op)
     if op is None or op.fusion is None:
         return False
-    plan = bench.load(summary.id).plan
+    plan = bench.history.times(summary.id).plan
     variants = set(plan.variants)
     return _has_forward(plan) and bool(variants & set(op.fusion.unfused)) and bool(variants & set(op.fusion.fused))
 
@@ -236,7 +236,7 @@ def basis_of(bench: Bench, run: Run) -> Basis:
     roofs, other = bench.roofs_of(run), None
     if not roofs and device.kind == "cuda":
         for summary in bench.history.shipped():
-            if summary.device == device.name and (collected := bench.load(summary.id).environment.roofs):
+            if summary.device == device.name and (collected := bench.history.times(summary.id).environment.roofs):
                 roofs, other = collected, summary.id
                 break
     known = with_empty_kernel(roofs, device.name)

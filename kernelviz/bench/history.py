@@ -16,7 +16,7 @@ from kernelviz.bench.snapshots import selected
 from kernelviz.bench.summaries import RunSummary, matches
 from kernelviz.core import LIVING, BadField, Device, DocumentError, Run, UnknownRun, timestamps
 from kernelviz.core.notices import Notice
-from kernelviz.formats import document, shipped_runs
+from kernelviz.formats import document, recorded_times, shipped_runs
 from kernelviz.metrics import foreign_times
 from kernelviz.store import NotStored, RunRow, Store, StoreError
 
@@ -72,6 +72,11 @@ class History:
             raise UnknownRun(run_id)
         return summary
 
+    def times(self, run_id: str) -> Run:
+        """The run; of one that is listed as recorded, the cold times alone (`formats.recorded_times`), which are quick to read.
+        Errors: UnknownRun."""
+        return recorded_times.load(run_id) if run_id in shipped_runs.lines() else self.load(run_id)
+
     def load(self, run_id: str) -> Run:
         """The run with all results so far. Raises UnknownRun, also when it was deleted."""
         return (shipped_runs if self.openable(run_id).shipped else self._store.runs).load(run_id)
@@ -84,7 +89,7 @@ class History:
     def devices(self, run_ids: Sequence[str]) -> tuple[Device, ...]:
         """The devices of these runs, read without their results. A run that cannot be read is left out. Raises UnknownRun."""
         stored = [i for i in run_ids if not self.openable(i).shipped]
-        shipped = [shipped_runs.load(i).environment for i in run_ids if i not in stored]
+        shipped = [self.times(i).environment for i in run_ids if i not in stored]
         environments = (*self._store.runs.environments(stored).values(), *shipped)
         return tuple({e.device.uuid: e.device for e in environments}.values())
 

@@ -98,7 +98,7 @@ def default_run(bench: Bench, op: str, sizes: Mapping[str, str] | None = None) -
         return _steps_of(bench, run), not run.shipped, *of_package, run.created_at
 
     ranked = sorted((run for run in offered(bench, op) if run.done), key=rank, reverse=True)
-    fitting = (run for run in ranked if sizes and _has_sizes(bench.load(run.id), sizes))
+    fitting = (run for run in ranked if sizes and _has_sizes(bench.history.times(run.id), sizes))
     return next(fitting, ranked[0] if ranked else None)
 
 
@@ -123,7 +123,7 @@ def _steps_of(bench: Bench, summary: RunSummary) -> int:
     op = bench.ops().get(summary.op)
     if op is None:
         return 0
-    run = bench.load(summary.id)
+    run = bench.history.times(summary.id)
     if run.plan.search is not None:
         return 0
     if summary.status in LIVING:

@@ -13,7 +13,6 @@ from kernelviz.bench.comparison import opened
 from kernelviz.bench.gallery import families_of
 from kernelviz.bench.summaries import RunSummary
 from kernelviz.core import LIVING, Run, check_name
-from kernelviz.formats import recorded_times
 from kernelviz.metrics.library_comparison import (
     COMPILED,
     EAGER,
@@ -113,7 +112,7 @@ def _auto(bench: Bench) -> Auto:
 # The page asks at each redraw. All runs that come with the package, with their samples, would take seconds.
 @lru_cache(maxsize=2 * NEWEST)
 def _rows(bench: Bench, run: RunSummary) -> tuple[ComparisonRow, ...]:
-    timed = recorded_times.load(run.id) if run.shipped else bench.load(run.id)
+    timed = bench.history.times(run.id)
     return comparison_rows([timed], auto=_auto(bench)) if timed.environment.device.kind == "cuda" else ()
 
 

@@ -5,7 +5,7 @@ the newest result counts, one of today's source first.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import get_args
@@ -16,7 +16,7 @@ from kernelviz.core import Device, Problem, Result, Roof, Run, UnknownName, Unkn
 from kernelviz.core.dtypes import dtype as dtype_named
 from kernelviz.core.problem import case_key
 from kernelviz.core.workload import WorkloadResult, WorkloadRun
-from kernelviz.formats import recorded_claims, shipped_runs, shipped_workloads
+from kernelviz.formats import recorded_claims, recorded_times, shipped_runs, shipped_workloads
 from kernelviz.metrics.claims import Evidence
 from kernelviz.metrics.figures import figure_of
 from kernelviz.metrics.layer_times import (
@@ -191,13 +191,6 @@ def _is_wrong(result: Result) -> bool:
     return stage in NEVER_WINNING
 
 
-@lru_cache(maxsize=1)
-def _recorded_runs() -> tuple[Run, ...]:
-    """The runs that came with the package: of claims, of layers, and of the gallery. They never change."""
-    of_gallery = (shipped_runs.load(name) for name in shipped_runs.names())
-    return (*(run for of in get_args(recorded_claims.Recorded) for run in _recorded_for(of)), *of_gallery)
-
-
 @lru_cache(maxsize=2)
 def _recorded_for(of: recorded_claims.Recorded) -> tuple[Run, ...]:
     return tuple(run for name in recorded_claims.names(of) for run in recorded_claims.load(name, of))
@@ -216,16 +209,21 @@ def _recorded_layers() -> Counter[str]:
     return counts
 
 
-@lru_cache(maxsize=1)
 def _recorded_ids() -> frozenset[str]:
-    return frozenset(run.id for run in _recorded_runs())
+    """Of the runs that came with the package: of claims, of layers, and of the gallery."""
+    return _ids_of_claims() | set(shipped_runs.names())
+
+
+@lru_cache(maxsize=1)
+def _ids_of_claims() -> frozenset[str]:
+    return frozenset(run.id for of in get_args(recorded_claims.Recorded) for run in _recorded_for(of))
 
 
 def _results(bench: Bench, source: Source, problems: Sequence[Problem]) -> dict[str, list[Evidence]]:
     """The usable results of each problem on the device, by the key of the problem."""
     keys = {problem.key for problem in problems}
     collected: dict[str, list[Evidence]] = {}
-    for run in (*_own_runs(bench, source, problems), *_recorded_on(source)):
+    for run in (*_own_runs(bench, source, problems), *_recorded_with(source, keys)):
         if run.plan.search is not None or not _counts(run):
             continue
         for result in run.results:
@@ -261,8 +259,22 @@ def catalogue_of(bench: Bench, op: str) -> Op:
     return known[op]
 
 
+def _recorded_runs() -> tuple[Run, ...]:
+    """The recorded runs: of claims, of layers, and of the gallery the times alone (`formats.recorded_times`)."""
+    of_claims = (run for of in get_args(recorded_claims.Recorded) for run in _recorded_for(of))
+    return (*of_claims, *map(recorded_times.load, shipped_runs.names()))
+
+
 def _recorded_on(source: Source) -> tuple[Run, ...]:
     return tuple(run for run in _recorded_runs() if run.environment.device.name == source.device.name)
+
+
+def _recorded_with(source: Source, keys: Set[str]) -> Iterator[Run]:
+    """Those that have one of these problems, whole. To read all of the gallery would take seconds."""
+    of_gallery = set(shipped_runs.names())
+    for run in _recorded_on(source):
+        if any(problem.key in keys for problem in run.plan.problems):
+            yield shipped_runs.load(run.id) if run.id in of_gallery else run
 
 
 def _roofs(bench: Bench, source: Source, results: Mapping[str, Sequence[Evidence]]) -> tuple[Roof, ...]:

@@ -94,8 +94,8 @@ def final_request(run: Run, live: LiveRun, problem: Problem, owner: str, store: 
 
 def with_following(requests: Sequence[Request]) -> list[Request]:
     """The requests of a run in their order, each of which knows the problem of the next one."""
-    following = [request.problem.key if request.problem is not None else None for request in requests[1:]]
-    return [replace(request, following=key) for request, key in zip(requests, [*following, None], strict=True)]
+    keys = [request.problem.key if request.problem is not None else None for request in requests]
+    return [replace(request, following=key) for request, key in zip(requests, (*keys[1:], None), strict=False)]
 
 
 def request_of(

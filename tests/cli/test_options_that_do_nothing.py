@@ -69,7 +69,7 @@ def test_deleted_and_shipped_runs_are_searched_too(bench: Bench, capsys: pytest.
     assert found("--deleted", "--search", "Größe") == {"r0", "r1"}
     assert found("--deleted", "--search", "größe rmsnorm two") == {"r1"}
     assert len(found("--deleted", "--search", "größe", "--limit", "1")) == 1
-    assert found("--shipped", "--search", "softmax h200") == {"h200-softmax"}
+    assert found("--shipped", "--search", "softmax h200") == {"h200-softmax", "h200-softmax-backward"}
     assert len(found("--shipped", "--limit", "2")) == 2
 
 
