@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import torch
 from emulator import Emulator, Grid, needs_compiler
+from interpreter_process import interpreted_lines
 
 from kernelviz.ops import op_named
 from kernelviz.ops.matmul import linear_backward, published
@@ -45,6 +47,12 @@ def test_gradients_of_z_and_of_the_bias_are_those_of_torch(
         ).all()
         allowed = 1.01 * unit * exact.sum(0).abs() + 2.0**-20 * dy.double().abs().sum(0) + 2.0**-24
         assert ((db.double() - exact.sum(0)).abs() <= allowed).all()
+
+
+def test_parts_of_any_number_of_rows_give_the_same_gradients_in_triton() -> None:
+    lines = interpreted_lines(Path(__file__).parent / "interpreted_linear.py")
+    assert len(lines) == 2 * len(PART_ROWS)
+    assert [line["case"] for line in lines if line["wrong"]] == []
 
 
 @needs_compiler
