@@ -1,6 +1,6 @@
 """Progress of a run on stderr: live bars in a terminal, one line for each case elsewhere."""
 
-from typing import Self
+from typing import Self, get_args
 
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 
@@ -16,8 +16,10 @@ from kernelviz.core import (
     DeviceBusy,
     Event,
     Failure,
+    FigureName,
     InspectionDone,
     Plan,
+    Problem,
     Result,
     Roof,
     RoofDone,
@@ -27,6 +29,7 @@ from kernelviz.core import (
     Timing,
     WorkerStarting,
 )
+from kernelviz.metrics.absences import is_measured
 from kernelviz.metrics.figures import figure_of
 from kernelviz.text import (
     describe_check,
@@ -48,6 +51,8 @@ class Reporter:
         self._console = console.err()
         self._live = self._console.is_terminal
         self._done: dict[str, str] = {}
+        self._further: set[str] = set()
+        """The problems whose other times have begun to come."""
         self._total = len(plan.cases()) if plan is not None else 0
         self._bars = Progress(
             SpinnerColumn(),
@@ -128,6 +133,9 @@ class Reporter:
         if isinstance(result.outcome, Failure) or (before != outcome and not self._live):
             more = "" if before is None else " (measured further)"
             self.say(f"{len(self._done):>4}/{self._total} {format_case(result.case)}: {outcome}{more}")
+        elif before == outcome and not self._live and result.problem.key not in self._further and has_more(result):
+            self._further.add(result.problem.key)
+            self.say(f"{'':>4} other times of {format_problem(result.problem)}")
 
 
 def follow_run(bench: Bench, run_id: str, plan: Plan | None = None) -> None:
@@ -160,9 +168,23 @@ def format_case(case: Case) -> str:
     >>> format_case(Case(problem=Problem(op="add", sizes={"n": 1024}, dtype="fp32"), variant="torch_eager"))
     'add fp32 n=2^10, torch_eager'
     """
-    problem = case.problem
+    return f"{format_problem(case.problem)}, {case.variant}"
+
+
+def format_problem(problem: Problem) -> str:
+    """A problem on one line.
+
+    >>> format_problem(Problem(op="add", sizes={"n": 1024}, dtype="fp32"))
+    'add fp32 n=2^10'
+    """
     backward = " backward" if problem.direction == "backward" else ""
-    return f"{problem.op} {problem.precision}{backward} {typed_sizes(problem)}, {case.variant}"
+    return f"{problem.op} {problem.precision}{backward} {typed_sizes(problem)}"
+
+
+def has_more(result: Result) -> bool:
+    """Whether the case has a time beside the cold one."""
+    timing = result.timing
+    return timing is not None and any(is_measured(timing, name) for name in get_args(FigureName) if name != "cold")
 
 
 def describe_outcome(result: Result) -> str:

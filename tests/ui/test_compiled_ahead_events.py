@@ -7,8 +7,8 @@ import pytest
 import sample_runs as samples
 
 from kernelviz.bench.event_log import EventLog
-from kernelviz.cli.progress import Reporter
-from kernelviz.core import CaseDone, CompiledAhead, Timing
+from kernelviz.cli.progress import Reporter, format_problem
+from kernelviz.core import CaseDone, CompiledAhead, Figure, Timing
 from kernelviz.ui.server.routes import event_message
 
 
@@ -38,3 +38,18 @@ def test_a_case_that_is_measured_further_has_a_second_line(capsys: pytest.Captur
     lines = [line for line in capsys.readouterr().err.splitlines() if "(measured further)" in line or "1/" in line]
     assert len(lines) == 2, "a line for each time, none for other figures of the same one"
     assert lines[1].rstrip().endswith("(measured further)")
+
+
+def test_the_other_times_of_a_problem_have_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    run = samples.run()
+    first, second = run.results[:2]
+    with Reporter(run.plan) as reporter:
+        for result in (first, second):
+            reporter.show(CaseDone(result=result))
+        for result in (first, second):
+            assert isinstance(result.outcome, Timing)
+            more = msgspec.structs.replace(result.outcome, loop_s=Figure(estimate=1e-5))
+            reporter.show(CaseDone(result=msgspec.structs.replace(result, outcome=more)))
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 3
+    assert lines[-1].split() == ["other", "times", "of", *format_problem(first.problem).split()]
