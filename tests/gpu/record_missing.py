@@ -2,8 +2,8 @@
 
     python tests/gpu/record_missing.py FOLDER --since 2026-11-30 --most-s 560 [--part 1/2] [--first attention] [--list]
 
-Lacking is a pass of an op of which no recorded run with all variants, in kernelviz/shipped or docs/recordings, was measured on this
-card on that day or later. FOLDER gets the runs with their code, which `arrange_recordings.py FOLDER` puts in place, and
+Lacking is a pass of an op of which no recorded run with all variants, in kernelviz/shipped or docs/recordings, was measured on
+this card on that day or later. FOLDER gets the runs with their code, which `arrange_recordings.py FOLDER` puts in place, and
 FOLDER/recorded.tar.NN, the runs that this call added, in files of at most 15 MB. The same command goes on where it ended, as long
 as the machine is the same; elsewhere it begins with what is not arranged yet.
 """
@@ -84,20 +84,10 @@ def main(arguments: Sequence[str]) -> int:
         left_s = until_s - time.monotonic()
         if not ops or left_s < LEAST_S:
             continue
-        options = [
-            "--with-code",
-            "--budget-s",
-            given.budget_s,
-            "--most-code-mb",
-            given.most_code_mb,
-            "--most-s",
-            left_s,
-        ]
-        done = subprocess.run(
-            [*command, "record", "-o", str(given.folder), "--direction", direction, "--part", given.part]
-            + [*map(str, options), *ops],
-            check=False,
-        )
+        numbers = {"--budget-s": given.budget_s, "--most-code-mb": given.most_code_mb, "--most-s": left_s}
+        limits = [text for name, number in numbers.items() for text in (name, str(number))]
+        chosen = ["--direction", direction, "--part", given.part, "--with-code"]
+        done = subprocess.run([*command, "record", "-o", str(given.folder), *chosen, *limits, *ops], check=False)
         code = code or done.returncode
     pack(sorted(set(given.folder.glob(f"*{ENDING}")) - before), given.folder)
     return code
