@@ -31,7 +31,7 @@ _NO_CODE: Mapping[NoFactsReason, str] = {
     "not_captured": "no machine code was captured when this was measured",
     "no_machine_code": "the code is for a CPU",
     "no_cubin": "only source was captured when this was measured, no machine code",
-    "not_here": "the run was stored without its machine code",
+    "not_here": "the run was stored without the machine code of these kernels at this size",
     "no_tool": "nvdisasm is not installed",
     "too_large": "the machine code is larger than what is analysed",
     "unreadable": "the machine code cannot be read",
