@@ -144,7 +144,7 @@ def test_the_bf16_ladder_of_an_h200_shows_its_source_without_stored_code(bench: 
     unknown = changes_of(bench, without)
     assert not unknown.code_known
     unread = str(describe_unread_code(unknown, without.problem))
-    assert "the run was stored without the machine code of these kernels at this size" in unread
+    assert "the run was stored without the machine code of these" in unread
     assert "kernelviz ladder matmul --measure --size m=" in unread
     ladder = use_case.ladder_of_stored(bench, H200_MATMUL)
     of = ladder.of("cuda")

@@ -104,9 +104,8 @@ def test_without_stored_code_the_page_says_which_command_stores_it_and_links_a_r
 
 def test_another_ladder_metric_size_and_rung_are_in_the_address_and_open_again(bench: Bench) -> None:
     test = opened(run="h100-80gb-hbm3-matmul")
-    assert (
-        "What changed in the machine code is unknown: the run was stored without the machine code of these kernels at this size"
-        in words(test)
+    assert "What changed in the machine code is unknown: the run was stored without the machine code of these" in words(
+        test
     )
     test.segmented_control(key="ladder_backend").set_value("triton").run()
     test.segmented_control(key="ladder_metric").set_value("time").run()
