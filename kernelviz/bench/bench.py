@@ -164,7 +164,7 @@ class Bench(QueueView):
         """Store the plan, queue it, and return the id of the run at once. `owner`: who waits (the queue takes turns).
 
         Without a method, a run measures all usual figures, and a tuning uses the method of `bench.tunings`. The cold times of all
-        problems come first, or (`by_problem`) all figures of one problem before the next, for which it is prepared only once.
+        problems come first, or (`by_problem`) all figures of a problem before the next one, so that each is prepared only once.
 
         Errors: UnknownName, BadField for a plan or method that cannot be carried out; StoreError.
         """

@@ -3,6 +3,7 @@
 They are derived from the runs, whose samples take seconds to read, and stored beside them. A test derives them again.
 """
 
+import logging
 import lzma
 from collections.abc import Iterable
 from functools import lru_cache
@@ -15,6 +16,7 @@ from kernelviz.formats import recordings_file, shipped_runs
 from kernelviz.metrics.stability import stability
 from kernelviz.metrics.uncertainty import with_uncertainty
 
+_log = logging.getLogger(__name__)
 FILE = "times.json.xz"
 DIGITS = 5
 """Of the ends of an interval; the time itself is not rounded."""
@@ -62,8 +64,12 @@ def _known(_further: Path | None) -> dict[str, Run]:
     known: dict[str, Run] = {}
     for folder in reversed(shipped_runs.folders()):  # the package's count, as in `shipped_runs.lines`
         file = folder / FILE
-        if file.is_file():
+        try:
             known |= msgspec.json.decode(lzma.decompress(file.read_bytes()), type=dict[str, Run])
+        except FileNotFoundError:
+            continue
+        except (OSError, lzma.LZMAError, EOFError, msgspec.MsgspecError) as error:  # then the runs themselves are read
+            _log.warning("%s is not used: %s", file, error)
     return known
 
 

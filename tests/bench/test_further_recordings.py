@@ -29,7 +29,7 @@ from kernelviz.cli import main
 from kernelviz.core import BadField, DocumentError
 from kernelviz.core.code import digest_of
 from kernelviz.core.recordings import RecordingsFile
-from kernelviz.formats import code_file, compact, recordings_file, shipped_runs
+from kernelviz.formats import code_file, compact, recorded_times, recordings_file, shipped_runs
 
 OTHER_CARD = "NVIDIA Further 100"
 FURTHER = "further-add"
@@ -51,6 +51,7 @@ def arranged(tmp_path: Path) -> Path:
 
 def read_again() -> None:
     shipped_runs.read_again()
+    recorded_times.read_again()
 
 
 @pytest.fixture
@@ -136,6 +137,13 @@ def test_what_is_fetched_is_in_lists_and_its_code_can_be_read_until_it_is_remove
     assert shipped_runs.code(FURTHER).keys() == digests
     bench = RehearsedBench(())
     assert [one.run.device for one in recorded_runs(bench) if one.run.id == FURTHER] == [OTHER_CARD]
+    folder = recordings_file.folder()
+    assert folder is not None
+    light = bench.history.times(FURTHER)
+    assert light == recorded_times.without_samples(bench.load(FURTHER))
+    (folder / recorded_times.FILE).write_bytes(b"of another version")
+    recorded_times.read_again()
+    assert bench.history.times(FURTHER) == light, "derived from the run, because the file cannot be read"
     assert FURTHER in bench.history.code.runs_with_code()
     (artifact, *_) = bench.history.code.of_case(bench.load(FURTHER), sample_code.VARIANT, kind="source")
     assert artifact.text() == sample_code.SOURCE
