@@ -13,10 +13,18 @@ from kernelviz.bench.recording import OpPass
 from kernelviz.formats import shipped_runs
 
 
-def line(title: str, day: str, device: str = "NVIDIA H200") -> shipped_runs.Line:
+def line(title: str, day: str, device: str = "NVIDIA H200", id: str = "") -> shipped_runs.Line:
     created_at = f"{day}T10:00:00+00:00"
     return shipped_runs.Line(
-        id=title, title=title, op="", device=device, created_at=created_at, status="finished", cases=1, done=1, failed=0
+        id=id or title,
+        title=title,
+        op="",
+        device=device,
+        created_at=created_at,
+        status="finished",
+        cases=1,
+        done=1,
+        failed=0,
     )
 
 
@@ -33,11 +41,22 @@ def test_a_pass_is_lacking_without_a_run_of_all_variants_on_the_card_since_that_
     assert OpPass("add") not in record_missing.lacking(every, lines, "NVIDIA H200", "2026-11-23")
 
 
+def test_a_pass_whose_name_a_run_with_another_purpose_has_is_named() -> None:
+    every = [OpPass("add"), OpPass("rope"), OpPass("rope", "backward")]
+    lines = [
+        line("add, all variants, on NVIDIA H200", "2026-11-23", id="h200-add"),
+        line("rope bf16, 6 sizes, NVIDIA H200", "2026-11-27", id="h200-rope-backward"),
+        line("rope bf16, 6 sizes, NVIDIA H100", "2026-11-27", "NVIDIA H100", id="h100-rope"),
+    ]
+    assert record_missing.named_otherwise(every, lines, "NVIDIA H200") == [OpPass("rope", "backward")]
+
+
 def test_runs_come_back_in_files_of_a_size_that_may_be_sent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(record_missing, "PART_BYTES", 5000)
     files = [tmp_path / f"{name}.kvz" for name in "abc"]
     for number, file in enumerate(files):
         file.write_bytes(bytes([number]) * 4000)
+    record_missing.pack([files[0]] * 9, tmp_path)
     record_missing.pack(files, tmp_path)
     parts = sorted(tmp_path.glob("recorded.tar.*"))
     assert len(parts) > 2

@@ -168,7 +168,8 @@ def library_comparison(
     *sources: str | Path, card: str | None = None, family: str | None = None, op: str | None = None
 ) -> tuple[ComparisonRow, ...]:
     """Compare the fastest correct own variant of each problem, and the one that the op's rule chooses (`row.auto`),
-    with the libraries and the roof, misses first.
+    with the libraries and the roof, misses first. By default, results of runs that come with kernelviz have the cold time and its
+    interval alone; `kv.load(row.run_id)` has all.
 
     sources: run ids or files; by default the newest runs here and those that come with kernelviz. card, family, op: only rows of
     these. Errors: UnknownRun, BadField for a file that cannot be read, DocumentError; UnknownName, with the known names.

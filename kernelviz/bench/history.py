@@ -74,7 +74,7 @@ class History:
 
     def times(self, run_id: str) -> Run:
         """The run; of one that is listed as recorded, the cold times alone (`formats.recorded_times`), which are quick to read.
-        Errors: UnknownRun."""
+        Errors: UnknownRun, DocumentError."""
         return recorded_times.load(run_id) if run_id in shipped_runs.lines() else self.load(run_id)
 
     def load(self, run_id: str) -> Run:

@@ -35,7 +35,16 @@ class OpPass:
 
 def name_of(bench: Bench, op: str, device: str, direction: Direction = "forward") -> str:
     """The id of the recorded run of an op on that device, for example ``h200-softmax`` or ``h200-softmax-backward``."""
-    short = re.sub(r"[^a-z0-9]+", "-", bench.device(device).name.removeprefix("NVIDIA ").lower()).strip("-")
+    return name_on(bench.device(device).name, op, direction)
+
+
+def name_on(card: str, op: str, direction: Direction = "forward") -> str:
+    """The id of the recorded run of an op on a device of that name.
+
+    >>> name_on("NVIDIA H100 80GB HBM3", "softmax", "backward")
+    'h100-80gb-hbm3-softmax-backward'
+    """
+    short = re.sub(r"[^a-z0-9]+", "-", card.removeprefix("NVIDIA ").lower()).strip("-")
     return f"{short[:40]}-{op}" + ("" if direction == "forward" else f"-{direction}")
 
 

@@ -1,6 +1,6 @@
 """Progress of a run on stderr: live bars in a terminal, one line for each case elsewhere."""
 
-from typing import Self, get_args
+from typing import Self
 
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 
@@ -16,7 +16,6 @@ from kernelviz.core import (
     DeviceBusy,
     Event,
     Failure,
-    FigureName,
     InspectionDone,
     Plan,
     Problem,
@@ -29,7 +28,6 @@ from kernelviz.core import (
     Timing,
     WorkerStarting,
 )
-from kernelviz.metrics.absences import is_measured
 from kernelviz.metrics.figures import figure_of
 from kernelviz.text import (
     describe_check,
@@ -116,6 +114,10 @@ class Reporter:
     def _step(self, event: CaseStep) -> None:
         self._state(", ".join(filter(None, ("measuring", self._compiled))))
         key, text = event.case.key, f"  {event.step} {format_case(event.case)}"
+        problem = event.case.problem
+        if key in self._done and event.step == "measuring" and not self._live and problem.key not in self._further:
+            self._further.add(problem.key)
+            self.say(f"{'':>4} other times of {format_problem(problem)}")
         if key not in self._steps:
             self._steps[key] = self._bars.add_task(text, total=1.0, count="")
         self._bars.update(self._steps[key], description=text, completed=event.fraction or 0.0)
@@ -133,9 +135,6 @@ class Reporter:
         if isinstance(result.outcome, Failure) or (before != outcome and not self._live):
             more = "" if before is None else " (measured further)"
             self.say(f"{len(self._done):>4}/{self._total} {format_case(result.case)}: {outcome}{more}")
-        elif before == outcome and not self._live and result.problem.key not in self._further and has_more(result):
-            self._further.add(result.problem.key)
-            self.say(f"{'':>4} other times of {format_problem(result.problem)}")
 
 
 def follow_run(bench: Bench, run_id: str, plan: Plan | None = None) -> None:
@@ -179,12 +178,6 @@ def format_problem(problem: Problem) -> str:
     """
     backward = " backward" if problem.direction == "backward" else ""
     return f"{problem.op} {problem.precision}{backward} {typed_sizes(problem)}"
-
-
-def has_more(result: Result) -> bool:
-    """Whether the case has a time beside the cold one."""
-    timing = result.timing
-    return timing is not None and any(is_measured(timing, name) for name in get_args(FigureName) if name != "cold")
 
 
 def describe_outcome(result: Result) -> str:

@@ -5,6 +5,7 @@ They are derived from the runs, whose samples take seconds to read, and stored b
 
 import logging
 import lzma
+import threading
 from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
@@ -53,10 +54,21 @@ def _interval_of(cold: Figure) -> Figure:
     )
 
 
+_reading = threading.Lock()
+
+
 def load(name: str) -> Run:
     """The recorded run of that id, as `without_samples` gives it. Errors: DocumentError."""
-    known = _known(recordings_file.folder()).get(name)
-    return without_samples(shipped_runs.load(name)) if known is None else known
+    further = recordings_file.folder()
+    with _reading:  # many sessions that ask at once would otherwise read as many times
+        known = _known(further)
+    return known[name] if name in known else _derived(name, further)
+
+
+@lru_cache(maxsize=512)
+def _derived(name: str, _further: Path | None) -> Run:
+    """Of a run that no file of times knows."""
+    return without_samples(shipped_runs.load(name))
 
 
 @lru_cache(maxsize=1)
@@ -76,6 +88,7 @@ def _known(_further: Path | None) -> dict[str, Run]:
 def read_again() -> None:
     """Forget what was read, because recordings were fetched or removed."""
     _known.cache_clear()
+    _derived.cache_clear()
 
 
 def packed_times(runs: Iterable[Run]) -> bytes:

@@ -86,9 +86,16 @@ def called(session: DeviceSession, bound: BoundVariant, only: burst.Pace | None)
         del timer.paced
     figures = (timing.call_eager_s, timing.call_graph_s, timing.loop_s)
     times = ", ".join("none" if f is None else f"{f.estimate * 1e6:.2f}" for f in figures)
-    pace = paces[-1]
-    clocks = ", ".join(f"{hz / 1e6:.1f}" for hz in pace.rested_hz[-4:] if hz > 1e6)  # without those of `pace`
-    return f"{times} us, {len(paces)} batches in {took_s:.2f} s, needs rests: {pace.needs_rests}, MHz behind rests: {clocks}"
+    if only is not None:
+        return f"{times} us in {took_s:.2f} s"
+    # The first pace is of the calls with which the device wakes; then one of each kind.
+    kinds = list({id(pace): pace for pace in paces}.values())[1:]
+    clocks = "; ".join(
+        f"{'rests' if pace.needs_rests else 'no rests'}, {min(pace.rested_hz, default=0.0) / 1e6:.1f} to "
+        f"{max(pace.rested_hz, default=0.0) / 1e6:.1f} MHz behind {len(pace.rested_hz)}"
+        for pace in kinds
+    )
+    return f"{times} us in {took_s:.2f} s; {clocks}"
 
 
 def main(arguments: list[str]) -> int:

@@ -52,7 +52,7 @@ EVENTS_APART_NS = 3_300
 SHORT_S = 15e-6
 """Only calls of which the shortest takes less than this are launched alike. What a graph adds, up to
 `metrics.verdicts.LAUNCHES_APART_S`, is 1 % of it."""
-SHORTEST_NS = 100_000
+SHORTEST_NS = 300_000
 """Of calls by the host whose clock is measured."""
 QUEUED_BLOCKS = 8
 """Blocks in the device's queue under steady load: the queue never runs dry, and a cancel takes effect within milliseconds."""
@@ -324,7 +324,7 @@ def clock_between_hz(before: Sequence[Sequence[int]], after: Sequence[Sequence[i
     """The SM clock between two readings of `Instruments.clocks`: median over SMs. None for less than SHORTEST_NS, because the
     device's time may advance in steps of 1 us.
 
-    >>> clock_between_hz([[1000, 0], [5, 0], [-1, -1]], [[397_000, 200_000], [396_005, 200_000], [7, 1]])
+    >>> clock_between_hz([[1000, 0], [5, 0], [-1, -1]], [[793_000, 400_000], [792_005, 400_000], [7, 1]])
     1980000000.0
     >>> clock_between_hz([[1000, 0]], [[2000, 500]]) is None
     True

@@ -1,6 +1,7 @@
 """Secondary timings: device warm, the call as a program makes it, energy, the naive protocol. They follow the cold times."""
 
 import itertools
+import math
 import random
 import time
 from collections import defaultdict
@@ -29,7 +30,7 @@ from kernelviz.measure.naive.process import MeasureNaive
 from kernelviz.measure.session.binding import BoundVariant
 from kernelviz.measure.session.contract import Stop
 from kernelviz.measure.session.device_state import DeviceState, Watch
-from kernelviz.measure.timing.burst import LEAST_RESTED, Pace
+from kernelviz.measure.timing.burst import LEAST_RESTED, LOAD_S, WINDOW_S, Pace
 from kernelviz.measure.timing.compilations import compilations
 from kernelviz.measure.timing.energy import energy
 from kernelviz.measure.timing.rounds import Rounds, Series
@@ -44,8 +45,11 @@ LONGEST_S = 0.1
 """A longer call has no secondary timings: its launch cost is negligible, and no cache can hold its data."""
 KINDS = 3
 """The number of kinds of host times (eager, graph, back to back). Each may take the budget of the case."""
-SHARE_TO_LEARN = 5
-"""So many times fewer calls than a block has are enough to know their clock."""
+SHARE_TO_LEARN, LEARNT_FROM_S, LEARNT_AGAIN = 5, 0.5e-3, 2
+"""A clock is learnt from so many times fewer calls than a block has, but at least from so many seconds, or a whole block; and so
+often again while the hardware slows the device down."""
+PILOT_S = 5e-3
+"""Calls before all others, so that the device is not idle."""
 BACK_TO_BACK_S, MOST_BACK_TO_BACK = 2e-3, 200
 """Length of a back-to-back block, and its most calls: the device's queue holds about 1,000."""
 
@@ -134,7 +138,10 @@ class _Kind:
     times: Callable[[int], Sequence[Sequence[float]]]
     device_s: float
     """About how long the device works for one of these calls."""
+    call_s: float
     pace: Pace = field(default_factory=Pace)
+    unrested_s: float = 0.0
+    """How long the blocks took that followed no rest."""
 
     @property
     def blocks(self) -> int:
@@ -250,10 +257,12 @@ class SecondaryTimings:
     def _blocks(self, called: Sequence[_Called]) -> None:
         """Time the calls in interleaved blocks, until there are enough, the budget is spent, or the user stops it."""
         kinds = {id(c): self._kinds(c) for c in called}
-        self._learn_clocks([kind for c in called for kind in kinds[id(c)]])
+        every = [kind for c in called for kind in kinds[id(c)]]
         shuffled = random.Random(self.seed)
         number = time.time_ns() // 1_000_000
         until_s = time.monotonic() + self.method.budget_s * len(called) * KINDS
+        self._learn_clocks(every)
+        done = 0
         for block_number in itertools.count():
             left = [c for c in called if any(kind.blocks < CALL_BLOCKS for kind in kinds[id(c)])]
             if not left or (block_number and time.monotonic() > until_s):
@@ -263,12 +272,12 @@ class SecondaryTimings:
                     return
                 before = compilations()
                 for kind in kinds[id(c)]:
-                    self._block(kind, number + block_number)
+                    until_s += self._block(kind, number + block_number)
                 if compilations() > before:
                     self.compiled.add(c.bound.variant.name)
             self.watch.look()
-            least = min((kind.blocks for c in called for kind in kinds[id(c)]), default=CALL_BLOCKS)
-            self.progress(0.5 + min(least, CALL_BLOCKS) / CALL_BLOCKS / 2)
+            done = max(done, min((kind.blocks for kind in every), default=CALL_BLOCKS))
+            self.progress(0.5 + min(done, CALL_BLOCKS) / CALL_BLOCKS / 2)
 
     def _kinds(self, c: _Called) -> list[_Kind]:
         """The kinds of host times that the method requests of this call, and how many calls a block of each has."""
@@ -277,26 +286,40 @@ class SecondaryTimings:
         length = max(LEAST_CALLS, min(MOST_BACK_TO_BACK, int(BACK_TO_BACK_S / max(c.call_s, 1e-6))))
         kinds: list[_Kind] = []
         if "call" in wanted:
-            kinds.append(_Kind((c.eager, c.enqueue), calls, c.calls.eager, c.device_s))
+            kinds.append(_Kind((c.eager, c.enqueue), calls, c.calls.eager, c.device_s, c.call_s))
         if "graph" in wanted and c.calls.replay is not None:
-            kinds.append(_Kind((c.graph,), calls, lambda count: (c.calls.graph(count),), c.device_s))
+            kinds.append(_Kind((c.graph,), calls, lambda count: (c.calls.graph(count),), c.device_s, c.call_s))
         if "loop" in wanted:
-            kinds.append(_Kind((c.back_to_back,), length, lambda count: ([c.calls.back_to_back(count)],), c.device_s))
+            kinds.append(
+                _Kind((c.back_to_back,), length, lambda count: ([c.calls.back_to_back(count)],), c.device_s, c.call_s)
+            )
         return kinds
 
     def _learn_clocks(self, kinds: Sequence[_Kind]) -> None:
-        """Measure the clock of each kind behind rests, by a few calls that are not kept, so that rests are short."""
-        if self.state.device.kind != "cuda":
+        """Measure the clock of each kind behind rests, by calls that are not kept, where fewer calls than a block are enough:
+        then the rests are short. The first blocks of the others follow rests and are kept."""
+        short = [kind for kind in kinds if kind.calls >= 2 * SHARE_TO_LEARN]
+        if self.state.device.kind != "cuda" or not short:
             return
         # An idle device begins at a lower clock, so the first calls of all tell nothing.
-        paces = [(kind, Pace()) for kind in kinds[:1]] + [(kind, kind.pace) for kind in kinds] * LEAST_RESTED
-        for kind, pace in paces:
-            if self.stop():
+        self._time(short[0], Pace(), math.ceil(PILOT_S / max(short[0].call_s, 1e-6)))
+        for _ in range(LEARNT_AGAIN + 1):
+            for kind in short * LEAST_RESTED:
+                if self.stop():
+                    return
+                least = min(kind.calls, math.ceil(LEARNT_FROM_S / max(kind.call_s, 1e-6)))
+                self._time(kind, kind.pace, max(kind.calls // SHARE_TO_LEARN, least))
+            self.progress(0.5)
+            if not self.watch.look():
                 return
-            count = max(LEAST_CALLS, kind.calls // SHARE_TO_LEARN)
-            self.state.timer.paced(pace, count * kind.device_s, partial(kind.times, count))
+            for kind in short:
+                kind.pace.rested_hz.clear()
 
-    def _block(self, kind: _Kind, number: int) -> None:
+    def _time(self, kind: _Kind, pace: Pace, calls: int) -> None:
+        self.state.timer.paced(pace, calls * kind.device_s, partial(kind.times, calls))
+
+    def _block(self, kind: _Kind, number: int) -> float:
+        """Time a block. Returns how many seconds longer all of it may take, because blocks have to be measured again."""
         started_s = 0.0
 
         def timed() -> Sequence[Sequence[float]]:
@@ -304,12 +327,18 @@ class SecondaryTimings:
             started_s = time.time()
             return kind.times(kind.calls)
 
+        begun = time.monotonic()
         needed_rests = kind.pace.needs_rests
         times, rested = self.state.timer.paced(kind.pace, kind.calls * kind.device_s, timed)
+        fell = kind.pace.needs_rests and not needed_rests
         for samples, one in zip(kind.samples, times, strict=True):
-            if kind.pace.needs_rests and not needed_rests:
+            if fell:
                 samples.keep_rested()  # the clock fell little by little, until it was noticed
             samples.add(started_s, one, number, rested=rested)
+        if fell:
+            return min(self.method.budget_s, kind.unrested_s * WINDOW_S / LOAD_S)
+        kind.unrested_s += 0.0 if rested else time.monotonic() - begun
+        return 0.0
 
     def _energy(self, bound: BoundVariant, known: Timing) -> Timing:
         # Too long a time would make the load so short that the device is idle while the counter is read.

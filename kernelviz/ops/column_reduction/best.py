@@ -40,7 +40,7 @@ of 65,536 fp16 121.0 and 121.2: 128 blocks each."""
 def columns(problem: Problem, card: Card) -> tuple[str, ...]:
     """One pass for at most 16 rows, 32 small or unaligned ones, or rows of two blocks of vectors a multiprocessor; one cluster
     for up to 32 columns and 512 KiB; one vector for rows below 64 bytes, or 320 columns from 32 MiB; strips for up to 512 rows
-    or 1 MiB, and for up to 4096 rows and 64 MiB if nearly all multiprocessors have one; else parts of the rows.
+    or 1 MiB, and for up to 4096 rows and 64 MiB if nearly all multiprocessors have a block; else parts of the rows.
 
     A strip is as many adjacent columns as keep the multiprocessors busy, of all rows.
 

@@ -22,8 +22,8 @@ rows of 4096: 14336 columns (0.85) take 86 us in Gluon and 89 by size, 6144 colu
 def matmul(problem: Problem, card: Card) -> tuple[str, ...]:
     """In 16 bits forward, Triton for unaligned or narrow products, else the skinny kernel up to 128 rows, Triton for small
     products, Gluon where 128 × 256 tiles fill 95 % of their rounds, else wgmma by size; 16 bits backward, wgmma if aligned and
-    both products have more than half as many such tiles as there are multiprocessors, else Triton; tf32 forward, wgmma if
-    aligned, else Triton; other fp32, Triton backward, and forward CUDA C++ by size.
+    the two products together have more than half as many such tiles as there are multiprocessors, else Triton; tf32 forward,
+    wgmma if aligned, else Triton; other fp32, Triton backward, and forward CUDA C++ by size.
 
     >>> from kernelviz.ops.catalog.best import H200
     >>> def best(m, n, k):
