@@ -91,7 +91,11 @@ def read_again() -> None:
     _derived.cache_clear()
 
 
+def encoded_times(runs: Iterable[Run]) -> bytes:
+    """The contents of the file of these runs, as JSON."""
+    return msgspec.json.encode({run.id: without_samples(run) for run in runs})
+
+
 def packed_times(runs: Iterable[Run]) -> bytes:
     """The file of these runs, to be stored beside them."""
-    light = {run.id: without_samples(run) for run in runs}
-    return lzma.compress(msgspec.json.encode(light), preset=9 | lzma.PRESET_EXTREME)
+    return lzma.compress(encoded_times(runs), preset=9 | lzma.PRESET_EXTREME)

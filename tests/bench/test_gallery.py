@@ -52,12 +52,10 @@ def test_what_is_stored_beside_the_recorded_runs_follows_from_them() -> None:
     runs = [shipped_runs.load_from(folder, name) for name in shipped_runs.names_in(folder)]
     assert (folder / "gallery.json").read_bytes() == recordings.packed_recordings(runs)
     stored = lzma.decompress((folder / recorded_times.FILE).read_bytes())
-    assert stored == lzma.decompress(recorded_times.packed_times(runs))
+    assert stored == recorded_times.encoded_times(runs)
     bench = use_cases.current()
     auto = partial(auto_names, bench)
-    whole = last_of_each(
-        row for name in shipped_runs.names() for row in comparison_rows([shipped_runs.load(name)], auto=auto)
-    )
+    whole = last_of_each(row for run in runs for row in comparison_rows([run], auto=auto))
     light = {(row.card, row.problem.key): row for row in every_row(bench) if shipped_runs.is_shipped(row.run_id)}
     assert light.keys() == {(row.card, row.problem.key) for row in whole if row.problem.op in bench.ops()}
     for row in whole:
