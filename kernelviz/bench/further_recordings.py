@@ -13,7 +13,7 @@ from pathlib import Path
 
 from kernelviz.core import BadField, DocumentError, KernelvizError
 from kernelviz.core.recordings import RecordingsFile
-from kernelviz.formats import recorded_times, recordings_file, shipped_runs
+from kernelviz.formats import recordings_file, shipped_runs
 
 TIMEOUT_S = 30.0
 """A server that sends nothing for so long is given up."""
@@ -80,7 +80,6 @@ def fetch(source: str | None = None, *, on_progress: Progress | None = None) -> 
                     "set KERNELVIZ_HOME to a folder that can be written, with enough free space"
                 ) from error
     shipped_runs.read_again()
-    recorded_times.read_again()
     return further_recordings()
 
 
@@ -141,7 +140,6 @@ def remove() -> bool:
         except OSError as error:
             raise NotFetched(f"{folder} cannot be removed ({error.strerror or error}); remove it yourself") from error
     shipped_runs.read_again()
-    recorded_times.read_again()
     return bool(fetched)
 
 

@@ -179,7 +179,7 @@ def _times(op: Op, evidence: Sequence[Evidence]) -> tuple[VariantTime, ...]:
                 None if level is None else level.level,
                 _is_wrong(result),
                 one.run.id,
-                one.run.id in _recorded_ids(),
+                _is_recorded(one.run.id),
                 same if result.source_digest is not None else None,
             )
         )
@@ -209,9 +209,9 @@ def _recorded_layers() -> Counter[str]:
     return counts
 
 
-def _recorded_ids() -> frozenset[str]:
-    """Of the runs that came with the package: of claims, of layers, and of the gallery."""
-    return _ids_of_claims() | set(shipped_runs.names())
+def _is_recorded(run_id: str) -> bool:
+    """Whether the run came with the package: one of claims, of layers, or of the gallery."""
+    return run_id in _ids_of_claims() or run_id in shipped_runs.lines()
 
 
 @lru_cache(maxsize=1)
@@ -271,10 +271,9 @@ def _recorded_on(source: Source) -> tuple[Run, ...]:
 
 def _recorded_with(source: Source, keys: Set[str]) -> Iterator[Run]:
     """Those that have one of these problems, whole. To read all of the gallery would take seconds."""
-    of_gallery = set(shipped_runs.names())
     for run in _recorded_on(source):
         if any(problem.key in keys for problem in run.plan.problems):
-            yield shipped_runs.load(run.id) if run.id in of_gallery else run
+            yield shipped_runs.load(run.id) if run.id in shipped_runs.lines() else run
 
 
 def _roofs(bench: Bench, source: Source, results: Mapping[str, Sequence[Evidence]]) -> tuple[Roof, ...]:

@@ -8,6 +8,7 @@ import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 import msgspec
@@ -167,10 +168,8 @@ class Runner:
         """The results of the cases that cannot run here, and the requests for the others, in the order of measuring."""
         chosen = Chosen(self._store, device, op)
         unavailable: list[Result] = []
-        quick_requests: list[Request] = []
-        slow_requests: list[Request] = []
-        later_requests: list[Request] = []
-        whole_problems: list[Request] = []
+        # Of each problem: variants that compile quickly, those that compile for seconds, and the secondary timings.
+        of_problems: list[tuple[list[Request], list[Request], list[Request]]] = []
         for problem in run.plan.problems:
             tuned = configurations_of(chosen, results, problem, run.plan.variants)
             refusals = {name: self._refusal(op, name, problem, device) for name in run.plan.variants}
@@ -186,21 +185,21 @@ class Runner:
             several = len(run.plan.problems) > 1 and not by_problem
             slow = [n for n in fresh if several and op.variant_named(n).slow_compile and n != run.plan.baseline]
             most = most_together(op, problem, device)
-            for requests, names in ((quick_requests, [n for n in fresh if n not in slow]), (slow_requests, slow)):
-                requests += [request_of(run, live, problem, group, owner, tuned) for group in groups_of(names, most)]
+            quick_requests, slow_requests = (
+                [request_of(run, live, problem, group, owner, tuned) for group in groups_of(names, most)]
+                for names in ([n for n in fresh if n not in slow], slow)
+            )
             if run.plan.search is not None and run.status != "finished":
                 slow_requests.append(final_request(run, live, problem, owner, self._store))
             lacking = tuple(
                 n for n in able if lacks_figures(results.get(case_key(problem, n)), run.method, device.kind)
             )
-            if lacking:
-                later_requests.append(request_of(run, live, problem, lacking, owner, tuned, later=True))
-            if by_problem:
-                one = [*quick_requests, *slow_requests, *later_requests]
-                whole_problems += [replace(request, later=False) for request in one]
-                for requests in (quick_requests, slow_requests, later_requests):
-                    requests.clear()
-        requests = with_following([*whole_problems, *quick_requests, *slow_requests, *later_requests])
+            later_requests = [request_of(run, live, problem, lacking, owner, tuned, later=True)] if lacking else []
+            of_problems.append((quick_requests, slow_requests, later_requests))
+        parts = chain.from_iterable(of_problems if by_problem else zip(*of_problems, strict=True))
+        requests = with_following(list(chain.from_iterable(parts)))
+        if by_problem:
+            requests = [replace(request, later=False) for request in requests]
         if device.kind == "cuda" and run.method.compiles_ahead:
             requests = with_upcoming(requests)
         return unavailable, requests

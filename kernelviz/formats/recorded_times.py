@@ -85,12 +85,6 @@ def _known(_further: Path | None) -> dict[str, Run]:
     return known
 
 
-def read_again() -> None:
-    """Forget what was read, because recordings were fetched or removed."""
-    _known.cache_clear()
-    _derived.cache_clear()
-
-
 def encoded_times(runs: Iterable[Run]) -> bytes:
     """The contents of the file of these runs, as JSON."""
     return msgspec.json.encode({run.id: without_samples(run) for run in runs})

@@ -51,7 +51,6 @@ def arranged(tmp_path: Path) -> Path:
 
 def read_again() -> None:
     shipped_runs.read_again()
-    recorded_times.read_again()
 
 
 @pytest.fixture
@@ -142,7 +141,7 @@ def test_what_is_fetched_is_in_lists_and_its_code_can_be_read_until_it_is_remove
     light = bench.history.times(FURTHER)
     assert light == recorded_times.without_samples(bench.load(FURTHER))
     (folder / recorded_times.FILE).write_bytes(b"of another version")
-    recorded_times.read_again()
+    recorded_times._known.cache_clear()
     assert bench.history.times(FURTHER) == light, "derived from the run, because the file cannot be read"
     assert FURTHER in bench.history.code.runs_with_code()
     (artifact, *_) = bench.history.code.of_case(bench.load(FURTHER), sample_code.VARIANT, kind="source")

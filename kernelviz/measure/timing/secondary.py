@@ -75,7 +75,7 @@ class Samples:
     rested: list[bool] = field(default_factory=list)
     """Of each block, whether the device had rested before it."""
 
-    def add(self, started_s: float, times: Sequence[float], round_number: int, *, rested: bool = True) -> None:
+    def add(self, started_s: float, times: Sequence[float], round_number: int, *, rested: bool) -> None:
         self.samples += times
         self.blocks.append(Block(size=len(times), started_s=started_s, round=round_number))
         self.rested.append(rested)
@@ -108,28 +108,6 @@ class Samples:
 
 
 @dataclass(slots=True)
-class _Called:
-    """One variant while its calls are timed."""
-
-    bound: BoundVariant
-    calls: Calls
-    device_s: float
-    call_s: float = 0.0
-    eager: Samples = field(
-        default_factory=lambda: Samples("call", "host clock round one eager call, from idle to done")
-    )
-    enqueue: Samples = field(
-        default_factory=lambda: Samples("call", "host clock round one eager call, until Python goes on")
-    )
-    graph: Samples = field(
-        default_factory=lambda: Samples("graph", "host clock round a graph of one call, from idle to done")
-    )
-    back_to_back: Samples = field(
-        default_factory=lambda: Samples("call", "host clock round eager calls back to back, divided by them")
-    )
-
-
-@dataclass(slots=True)
 class _Kind:
     """One kind of host times of one call: where they go, the calls of a block, and what times so many of them."""
 
@@ -146,6 +124,29 @@ class _Kind:
     @property
     def blocks(self) -> int:
         return len(self.samples[0].blocks)
+
+
+@dataclass(slots=True)
+class _Called:
+    """One variant while its calls are timed."""
+
+    bound: BoundVariant
+    calls: Calls
+    device_s: float
+    call_s: float = 0.0
+    kinds: list[_Kind] = field(default_factory=list)
+    eager: Samples = field(
+        default_factory=lambda: Samples("call", "host clock round one eager call, from idle to done")
+    )
+    enqueue: Samples = field(
+        default_factory=lambda: Samples("call", "host clock round one eager call, until Python goes on")
+    )
+    graph: Samples = field(
+        default_factory=lambda: Samples("graph", "host clock round a graph of one call, from idle to done")
+    )
+    back_to_back: Samples = field(
+        default_factory=lambda: Samples("call", "host clock round eager calls back to back, divided by them")
+    )
 
 
 @dataclass(slots=True)
@@ -256,22 +257,23 @@ class SecondaryTimings:
 
     def _blocks(self, called: Sequence[_Called]) -> None:
         """Time the calls in interleaved blocks, until there are enough, the budget is spent, or the user stops it."""
-        kinds = {id(c): self._kinds(c) for c in called}
-        every = [kind for c in called for kind in kinds[id(c)]]
+        for c in called:
+            c.kinds = self._kinds(c)
+        every = [kind for c in called for kind in c.kinds]
         shuffled = random.Random(self.seed)
         number = time.time_ns() // 1_000_000
         until_s = time.monotonic() + self.method.budget_s * len(called) * KINDS
         self._learn_clocks(every)
         done = 0
         for block_number in itertools.count():
-            left = [c for c in called if any(kind.blocks < CALL_BLOCKS for kind in kinds[id(c)])]
+            left = [c for c in called if any(kind.blocks < CALL_BLOCKS for kind in c.kinds)]
             if not left or (block_number and time.monotonic() > until_s):
                 return
             for c in shuffled.sample(left, len(left)):
                 if self.stop():
                     return
                 before = compilations()
-                for kind in kinds[id(c)]:
+                for kind in c.kinds:
                     until_s += self._block(kind, number + block_number)
                 if compilations() > before:
                     self.compiled.add(c.bound.variant.name)
