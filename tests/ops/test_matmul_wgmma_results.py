@@ -53,7 +53,7 @@ def faults(
     order = torch.tensor(hilbert_order(*tiles) if options.hilbert else [0], dtype=torch.uint32)
     count = tiles[0] * tiles[1]
     clusters = most_clusters if options.persistent else count
-    division = divided(count, -(-k // DEPTH), clusters) if options.split_k else Division(whole=count, parts=1)
+    division = divided(count, -(-k // DEPTH), clusters, options) if options.split_k else Division(whole=count, parts=1)
     seen = []
     for mode in MODES:
         c = Output(m, n, TORCH[element])
@@ -89,11 +89,14 @@ def test_the_product_of_each_variant_is_right(name: str, emulator: Emulator) -> 
 
 
 DIVIDED = {
-    "two parts": (wgmma_choice.options(256, 2, 4), (256, 256, 50 * DEPTH), 2),
-    "whole tiles, then two parts": (wgmma_choice.options(128, 2, 3), (256, 520, 49 * DEPTH - 8), 4),
-    "four parts of a tile, 192 columns": (wgmma_choice.options(192, 2, 3), (200, 184, 36 * DEPTH), 5),
-    "192 columns, four blocks of a cluster": (wgmma_choice.options(192, 4, 3), (500, 200, 52 * DEPTH), 3),
-    "192 columns, no cluster": (wgmma_choice.options(192, 1, 4), (130, 200, 3 * DEPTH), 2),
+    "two parts": (wgmma_choice.options(128, 256, 2, 4), (256, 256, 50 * DEPTH), 2),
+    "whole tiles, then two parts": (wgmma_choice.options(128, 128, 2, 3), (256, 520, 49 * DEPTH - 8), 4),
+    "four parts of a tile, 192 columns": (wgmma_choice.options(128, 192, 2, 3), (200, 184, 36 * DEPTH), 5),
+    "192 columns, four blocks of a cluster": (wgmma_choice.options(128, 192, 4, 3), (500, 200, 52 * DEPTH), 3),
+    "192 columns, no cluster": (wgmma_choice.options(128, 192, 1, 4), (130, 200, 3 * DEPTH), 2),
+    "small tiles, six parts": (wgmma_choice.options(64, 128, 1, 3), (72, 120, 30 * DEPTH), 13),
+    "small tiles, two blocks of a cluster": (wgmma_choice.options(64, 128, 2, 3), (200, 136, 25 * DEPTH + 8), 5),
+    "the smallest tiles": (wgmma_choice.options(64, 64, 1, 8), (136, 72, 21 * DEPTH), 4),
 }
 
 

@@ -390,7 +390,7 @@ template <bool First, bool Last> __device__ __forceinline__ void next_keys(
 #endif
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1) attention_wgmma(
-    const char* __restrict__ maps, ELEMENT* __restrict__ o, float* __restrict__ log_sums, const int* __restrict__ ends,
+    const __grid_constant__ Maps<4> maps, ELEMENT* __restrict__ o, float* __restrict__ log_sums, const int* __restrict__ ends,
     unsigned* __restrict__ counters, float scale, int batches, int length, int heads,
     int key_heads, int heads_at_once) {
     const Shared shared;
@@ -413,9 +413,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) attention_wgmma(
         // The last warpgroup copies. K of a tile is copied before V of the tile before it, the order in which they are needed.
         release_registers<CONSUMERS == 3 ? 32 : 24>();
         if (threadIdx.x == CONSUMERS * WARPGROUP) {
-            acquire_map(maps);
-            acquire_map(maps + 128);
-            acquire_map(maps + 256);
             Stage k_stage, v_stage;
             Schedule schedule{length, heads, batches * heads, heads_at_once, ends, counters};
 #pragma unroll 1
@@ -456,9 +453,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) attention_wgmma(
     } else {
         take_registers<CONSUMERS == 3 ? 160 : 240>();
         const bool leader = threadIdx.x % WARPGROUP == 0;
-        if (O_BY_TMA && leader) {
-            acquire_map(maps + 384);
-        }
         if (PING_PONG && warpgroup == 1) {
             give_turn(0);
         }

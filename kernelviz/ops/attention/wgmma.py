@@ -13,7 +13,8 @@ from kernelviz.ops.kernels import nvrtc
 from kernelviz.ops.kernels.attention_heads import group_of, require_head_dimension
 from kernelviz.ops.kernels.layout import require_contiguous
 from kernelviz.ops.kernels.limits import PTX_NAMES
-from kernelviz.ops.kernels.tensor_map_blocks import HeadBoxes, head_maps
+from kernelviz.ops.kernels.tensor_map import tensor_maps
+from kernelviz.ops.kernels.tensor_map_blocks import HeadBoxes
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -158,19 +159,19 @@ def _bind(
         specific=True,
     )
     rows = (options.rows, options.keys, options.keys, 64)
-    maps = head_maps([HeadBoxes(t, n) for t, n in zip((q_BSHD, k_BSHD, v_BSHD, o_BSHD), rows, strict=True)])
+    maps = tensor_maps([HeadBoxes(t, n) for t, n in zip((q_BSHD, k_BSHD, v_BSHD, o_BSHD), rows, strict=True)])
     resident = nvrtc.resident(kernel, options.threads, shared_bytes=shared_bytes)
     blocks = min(tiles, resident) if options.persistent else tiles
     counters = torch.zeros(2, dtype=torch.int32, device=q_BSHD.device)
     # A kernel that does not use a pointer gets any.
-    used = (maps, o_BSHD, maps if log_sums is None else log_sums, maps if ends_B is None else ends_B, counters)
+    used = (o_BSHD, counters if log_sums is None else log_sums, counters if ends_B is None else ends_B, counters)
     scale = ctypes.c_float(LOG2_E / math.sqrt(dimension))
     batches, length, together = numbers
     sizes = tuple(map(ctypes.c_int, (batches, length, heads, key_heads, together)))
 
     def launch() -> Tensor:
         pointers = (t.data_ptr() for t in used)
-        nvrtc.launch(kernel, blocks, options.threads, *pointers, scale, *sizes, shared_bytes=shared_bytes)
+        nvrtc.launch(kernel, blocks, options.threads, maps, *pointers, scale, *sizes, shared_bytes=shared_bytes)
         return o_BSHD
 
     return launch

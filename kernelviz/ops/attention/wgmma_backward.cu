@@ -263,7 +263,7 @@ struct Steps {
 };
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1) attention_backward(
-    const char* __restrict__ maps, const float* __restrict__ log_sums, const float* __restrict__ deltas, float* __restrict__ dq_sums,
+    const __grid_constant__ Maps<4> maps, const float* __restrict__ log_sums, const float* __restrict__ deltas, float* __restrict__ dq_sums,
     ELEMENT* __restrict__ dk, ELEMENT* __restrict__ dv, float log2_scale, float scale, int length, int heads, int key_heads,
     const int4* __restrict__ table, float4* __restrict__ sums) {
     const Shared shared;
@@ -290,9 +290,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) attention_backward(
     if (warpgroup == 2) {
         release_registers<24>();
         if (threadIdx.x == 2 * WARPGROUP) {
-            for (int map = 0; map < 4; ++map) {
-                acquire_map(maps + 128 * map);
-            }
             barrier_expect(shared.kv_full, 2 * KEY_BYTES);
             load_blocks<BOXES>(shared.k, KEY_BOX, maps + 128, first_key, key_head, batch, shared.kv_full);
             load_blocks<BOXES>(shared.v, KEY_BOX, maps + 256, first_key, key_head, batch, shared.kv_full);

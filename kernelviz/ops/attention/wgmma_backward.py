@@ -16,7 +16,8 @@ from kernelviz.ops.kernels import nvrtc
 from kernelviz.ops.kernels.attention_heads import group_of
 from kernelviz.ops.kernels.layout import require_contiguous
 from kernelviz.ops.kernels.limits import PTX_NAMES, limits
-from kernelviz.ops.kernels.tensor_map_blocks import HeadBoxes, head_maps
+from kernelviz.ops.kernels.tensor_map import tensor_maps
+from kernelviz.ops.kernels.tensor_map_blocks import HeadBoxes
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -91,10 +92,10 @@ def bind(
     delta, query = (nvrtc.kernel(ROW_SOURCE, f"attention_{name}", macros, specific=True) for name in ("delta", "query"))
     backward = nvrtc.kernel(SOURCE, "attention_backward", macros, shared_bytes=memory, specific=True)
     boxes = [(q_BSHD, QUERIES), (k_BSHD, KEYS), (v_BSHD, KEYS), (do_BSHD, QUERIES)]
-    maps = head_maps([HeadBoxes(tensor, rows) for tensor, rows in boxes])
+    maps = tensor_maps([HeadBoxes(tensor, rows) for tensor, rows in boxes])
     if division is None:
         blocks, add_blocks = len(steps) * copies, 0
-        table = firsts = part_sums = maps  # not used
+        table = firsts = part_sums = log_sums_TQ  # not used
     else:
         blocks, add_blocks = len(division.parts), len(steps) * copies * 2 * (dimension // ADDED_COLUMNS)
         table, firsts = division.tables(q_BSHD.device)
@@ -106,9 +107,9 @@ def bind(
     def call() -> Tensors:
         pointers = (t.data_ptr() for t in (o_BSHD, do_BSHD, deltas_TQ, sums_TQD))
         nvrtc.launch(delta, tiles, ROW_THREADS, *pointers, *sizes[:2])
-        pointers = (t.data_ptr() for t in (maps, log_sums_TQ, deltas_TQ, sums_TQD, dk_BSHD, dv_BSHD))
+        pointers = (t.data_ptr() for t in (log_sums_TQ, deltas_TQ, sums_TQD, dk_BSHD, dv_BSHD))
         of_parts = (table.data_ptr(), part_sums.data_ptr())
-        nvrtc.launch(backward, blocks, THREADS, *pointers, *scales, *sizes, *of_parts, shared_bytes=memory)
+        nvrtc.launch(backward, blocks, THREADS, maps, *pointers, *scales, *sizes, *of_parts, shared_bytes=memory)
         pointers = (t.data_ptr() for t in (part_sums, firsts, dk_BSHD, dv_BSHD))
         nvrtc.launch(
             query,

@@ -141,8 +141,6 @@ struct Work {
 // Copies all windows of a block's tiles, and the filters; by one thread.
 __device__ __forceinline__ void produce(
     const Shared& shared, const char* maps, int tiles, int tiles_of_filters, int steps, int p, int q, int c, int r, int s) {
-    acquire_map(maps);
-    acquire_map(maps + 128);
     if (RESIDENT) {
         barrier_expect(shared.ready, RESIDENT * W_BYTES);
         int step = 0;
@@ -208,7 +206,7 @@ __device__ __forceinline__ bool has_all_parts(
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1) conv_wgmma(
-    const char* __restrict__ maps, const ELEMENT* __restrict__ bias, float4* __restrict__ sums_of_parts, unsigned* __restrict__ arrived, int pixels, int p, int q, int c, int k, int r, int s) {
+    const __grid_constant__ Maps<3> maps, const ELEMENT* __restrict__ bias, float4* __restrict__ sums_of_parts, unsigned* __restrict__ arrived, int pixels, int p, int q, int c, int k, int r, int s) {
     extern __shared__ __align__(1024) unsigned char memory[];
     const Shared shared((unsigned)__cvta_generic_to_shared(memory));
     const int tiles_of_filters = (k + FILTERS - 1) / FILTERS;
@@ -233,7 +231,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) conv_wgmma(
         }
     } else {
         take_registers<CONSUMER_REGISTERS>();
-        acquire_map(maps + 256);
         const int t = threadIdx.x % WARPGROUP;
         // Which part of a tile a warpgroup has.
         const int of_filters = FILTERS == 128 ? 64 * warpgroup : 0, of_pixels = FILTERS == 128 ? 0 : WIDTH * warpgroup;

@@ -19,7 +19,7 @@ from kernelviz.ops.convolution.wgmma_choice import (
     with_resident_filters,
 )
 from kernelviz.ops.kernels import nvrtc
-from kernelviz.ops.kernels.im2col_map import Taps, Windows, im2col_maps, require_filter
+from kernelviz.ops.kernels.im2col_map import Taps, Windows, require_filter
 from kernelviz.ops.kernels.layout import require_contiguous
 from kernelviz.ops.kernels.limits import limits
 from kernelviz.ops.kernels.tensor_map import Boxes, require_pitch, tensor_maps
@@ -73,20 +73,20 @@ def _bind(x_NHWC: Tensor, w_KRRC: Tensor, b_K: Tensor | None, g: Geometry, optio
         shared_bytes=options.shared_bytes,
         specific=True,
     )
-    of_inputs = im2col_maps([Windows(x_NHWC, options.pixels, g.r, g.s), Taps(w_KRRC, options.filters)], x_NHWC)
-    maps = torch.cat([of_inputs, tensor_maps([Boxes(y_NPQK.view(g.pixels, g.k), BOX)])])
+    windows, taps = Windows(x_NHWC, options.pixels, g.r, g.s), Taps(w_KRRC, options.filters)
+    maps = tensor_maps([windows, taps, Boxes(y_NPQK.view(g.pixels, g.k), BOX)])
     count = tiles(g, options)
     split = options.parts > 1
     sums = options.filters * options.pixels * options.parts * count if split else 4
     sums_of_parts = torch.empty(sums, dtype=torch.float32, device=x_NHWC.device)
     arrived = torch.zeros(count * CONSUMERS if split else 1, dtype=torch.int32, device=x_NHWC.device)
     blocks = min(count * options.parts, nvrtc.resident(kernel, THREADS, shared_bytes=options.shared_bytes))
-    memory = maps, w_KRRC if b_K is None else b_K, sums_of_parts, arrived
+    memory = w_KRRC if b_K is None else b_K, sums_of_parts, arrived
     sizes = tuple(map(ctypes.c_int, (g.pixels, g.p, g.q, g.c, g.k, g.r, g.s)))
 
     def launch() -> Tensor:
         pointers = (t.data_ptr() for t in memory)
-        nvrtc.launch(kernel, blocks, THREADS, *pointers, *sizes, shared_bytes=options.shared_bytes)
+        nvrtc.launch(kernel, blocks, THREADS, maps, *pointers, *sizes, shared_bytes=options.shared_bytes)
         return y_NPQK
 
     return launch

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from kernelviz.core.errors import BadField, DeviceError
+from kernelviz.core.errors import BadField
+from kernelviz.ops.kernels.tensor_map import accepted
 
 if TYPE_CHECKING:
+    import torch
     from torch import Tensor
 
 CHANNELS = 64
@@ -31,8 +32,12 @@ class Windows:
     side: int
     stride: int
 
+    @property
+    def device(self) -> torch.device:
+        return self.images_NHWC.device
+
     def encoded(self) -> list[int]:
-        """The map as the driver encodes it, 16 numbers of 64 bits. Errors: DeviceError where the driver refuses it."""
+        """As `Mapped` describes it."""
         from cuda.bindings import driver
 
         n, h, w, c = self.images_NHWC.shape
@@ -55,7 +60,7 @@ class Windows:
             driver.CUtensorMapFloatOOBfill.CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE,
         )
         what = f"{n} images of {h} × {w} × {c} for filters of {self.side} × {self.side} with stride {self.stride}"
-        return _accepted(driver, status, encoded, what)
+        return accepted(status, encoded, what)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +70,12 @@ class Taps:
     filters_KRRC: Tensor
     filters: int
 
+    @property
+    def device(self) -> torch.device:
+        return self.filters_KRRC.device
+
     def encoded(self) -> list[int]:
-        """The map as the driver encodes it, 16 numbers of 64 bits. Errors: DeviceError where the driver refuses it."""
+        """As `Mapped` describes it."""
         from cuda.bindings import driver
 
         k, r, _, c = self.filters_KRRC.shape
@@ -83,19 +92,7 @@ class Taps:
             driver.CUtensorMapL2promotion.CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
             driver.CUtensorMapFloatOOBfill.CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE,
         )
-        return _accepted(driver, status, encoded, f"{k} filters of {r} × {r} × {c}")
-
-
-def im2col_maps(maps: Sequence[Windows | Taps], like: Tensor) -> Tensor:
-    """These maps, of 128 bytes each, one after the other in memory of the device of `like`.
-
-    Zeros where that is no GPU: nothing is launched there, and no driver encodes a map. Errors: DeviceError where the driver
-    refuses one.
-    """
-    import torch
-
-    parts = [part for one in maps for part in (one.encoded() if like.device.type == "cuda" else [0] * 16)]
-    return torch.tensor(parts, dtype=torch.uint64).to(like.device)
+        return accepted(status, encoded, f"{k} filters of {r} × {r} × {c}")
 
 
 def require_filter(side: int, stride: int) -> None:
@@ -104,9 +101,3 @@ def require_filter(side: int, stride: int) -> None:
         raise BadField("size r", side, f"TMA takes filters of at most {MOST_SIDE} × {MOST_SIDE}")
     if stride > MOST_STRIDE:
         raise BadField("size s", stride, f"TMA takes a stride of at most {MOST_STRIDE}")
-
-
-def _accepted(driver: Any, status: Any, encoded: Any, what: str) -> list[int]:
-    if status != driver.CUresult.CUDA_SUCCESS:
-        raise DeviceError(f"the driver does not accept a tensor map of {what}: {status.name}")
-    return [int(part) for part in encoded.opaque]

@@ -5,6 +5,7 @@ Headers come from the CUDA wheels only, so that a toolkit of another version on 
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import hashlib
 import importlib.util
@@ -164,8 +165,11 @@ class TorchDriver:
         import torch
         from cuda import core
 
-        stream = _stream(torch.cuda.current_stream().cuda_stream)
-        core.launch(stream, _config(blocks, threads, cluster, shared_bytes), kernel, *args)
+        stream = torch.cuda.current_stream().cuda_stream
+        if any(isinstance(argument, ctypes.Array) for argument in args):
+            _launch_with_arrays(stream, kernel, _driver_config(blocks, threads, cluster, shared_bytes), args)
+        else:
+            core.launch(_stream(stream), _config(blocks, threads, cluster, shared_bytes), kernel, *args)
 
     def resident(self, kernel: Any, threads: int, cluster: int, shared_bytes: int) -> int:
         import torch
@@ -176,14 +180,7 @@ class TorchDriver:
             status, blocks = driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(function, threads, shared_bytes)
             blocks *= torch.cuda.get_device_properties(torch.cuda.current_device()).multi_processor_count
         else:
-            config = driver.CUlaunchConfig()
-            config.gridDimX, config.gridDimY, config.gridDimZ = cluster, 1, 1
-            config.blockDimX, config.blockDimY, config.blockDimZ = threads, 1, 1
-            config.sharedMemBytes = shared_bytes
-            attribute = driver.CUlaunchAttribute()
-            attribute.id = driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
-            attribute.value.clusterDim.x, attribute.value.clusterDim.y, attribute.value.clusterDim.z = cluster, 1, 1
-            config.attrs, config.numAttrs = [attribute], 1
+            config = _driver_config(cluster, threads, cluster, shared_bytes)
             status, clusters = driver.cuOccupancyMaxActiveClusters(function, config)
             blocks = clusters * cluster
         if status != driver.CUresult.CUDA_SUCCESS or blocks < 1:
@@ -227,7 +224,8 @@ def launch(kernel: Any, blocks: Size, threads: Size, *args: Any, cluster: int = 
     """Enqueue a kernel on torch's current stream.
 
     `blocks` counts blocks, also where `cluster` of them (along x) form a cluster; then it must be a multiple of `cluster`.
-    Arguments: ints are pointers; sizes and scalars are ctypes or numpy scalars of the parameter's type.
+    Arguments: ints are pointers; sizes and scalars are ctypes or numpy scalars of the parameter's type; a ctypes array is handed
+    over by value, beside ctypes scalars.
     """
     active.launch(kernel, blocks, threads, cluster, shared_bytes, args)
 
@@ -308,6 +306,52 @@ def _config(blocks: Size, threads: Size, cluster: int, shared_bytes: int) -> Any
         raise ValueError(f"{whole[0]} blocks are no whole number of clusters of {cluster}")
     grid = (whole[0] // cluster, *whole[1:])
     return LaunchConfig(grid=grid, cluster=cluster, block=threads, shmem_size=shared_bytes)
+
+
+@functools.lru_cache(maxsize=1024)
+def _driver_config(blocks: Size, threads: Size, cluster: int, shared_bytes: int) -> Any:
+    """The launch as the CUDA driver takes it. Its stream is set before each launch."""
+    from cuda.bindings import driver
+
+    config = driver.CUlaunchConfig()
+    config.gridDimX, config.gridDimY, config.gridDimZ = _three(blocks)
+    config.blockDimX, config.blockDimY, config.blockDimZ = _three(threads)
+    config.sharedMemBytes = shared_bytes
+    if cluster > 1:
+        attribute = driver.CUlaunchAttribute()
+        attribute.id = driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
+        attribute.value.clusterDim.x, attribute.value.clusterDim.y, attribute.value.clusterDim.z = cluster, 1, 1
+        config.attrs, config.numAttrs = [attribute], 1
+    return config
+
+
+def _three(size: Size) -> tuple[int, int, int]:
+    """
+    >>> _three(7), _three((7, 2))
+    ((7, 1, 1), (7, 2, 1))
+    """
+    x, y, z = (*((size,) if isinstance(size, int) else size), 1, 1)[:3]
+    return x, y, z
+
+
+def _launch_with_arrays(stream: int, kernel: Any, config: Any, args: tuple[Any, ...]) -> None:
+    """By the driver, because cuda.core takes no parameters of more than 16 bytes but tensor maps of its own."""
+    from cuda.bindings import driver
+
+    # The driver copies the values before it returns.
+    values = [ctypes.c_void_p(argument) if isinstance(argument, int) else argument for argument in args]
+    addresses = (ctypes.c_void_p * len(values))(*map(ctypes.addressof, values))
+    config.hStream = stream
+    (status,) = driver.cuLaunchKernelEx(config, _function(kernel), ctypes.addressof(addresses), 0)
+    if status != driver.CUresult.CUDA_SUCCESS:
+        raise RuntimeError(f"{status.name}: the driver did not launch the kernel")  # begins as errors of cuda.core do
+
+
+@functools.lru_cache(maxsize=1024)
+def _function(kernel: Any) -> Any:
+    from cuda.bindings import driver
+
+    return driver.cuKernelGetFunction(kernel.handle)[1]
 
 
 def cache_folder() -> Path:

@@ -1,22 +1,37 @@
-"""Tensor maps: how TMA finds a matrix in device memory, and in what boxes it copies it."""
+"""Tensor maps: how TMA finds a tensor in device memory, and in what boxes it copies it."""
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 from kernelviz.core.errors import BadField, DeviceError
 
 if TYPE_CHECKING:
+    import torch
     from torch import Tensor
 
 BOX_ROW_BYTES = 128
 """The width of all boxes here, which is also the widest that TMA swizzles."""
 PITCH_BYTES = 16
 """TMA needs rows that begin at multiples of 16 bytes."""
+_WORDS = 16
+"""Numbers of 64 bits in a tensor map."""
 _ELEMENTS = {1: "UINT8", 2: "UINT16", 4: "UINT32"}
 """By bytes an element. Integers, so that no bits are changed."""
+
+
+class Mapped(Protocol):
+    """A tensor, and what a copy of it is."""
+
+    @property
+    def device(self) -> torch.device: ...
+
+    def encoded(self) -> list[int]:
+        """The map as the driver encodes it, 16 numbers of 64 bits. Errors: DeviceError where the driver refuses it."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +49,28 @@ class Boxes:
     fetch_bytes: int = 128
 
     @property
-    def columns(self) -> int:
-        return BOX_ROW_BYTES // self.matrix.element_size()
+    def device(self) -> torch.device:
+        return self.matrix.device
+
+    def encoded(self) -> list[int]:
+        """As `Mapped` describes it."""
+        from cuda.bindings import driver
+
+        (height, width), itemsize = self.matrix.shape, self.matrix.element_size()
+        status, encoded = driver.cuTensorMapEncodeTiled(
+            getattr(driver.CUtensorMapDataType, f"CU_TENSOR_MAP_DATA_TYPE_{_ELEMENTS[itemsize]}"),
+            2,
+            self.matrix.data_ptr(),
+            [driver.cuuint64_t(width), driver.cuuint64_t(height)],
+            [driver.cuuint64_t(width * itemsize)],
+            [driver.cuuint32_t(BOX_ROW_BYTES // itemsize), driver.cuuint32_t(self.rows)],
+            [driver.cuuint32_t(1), driver.cuuint32_t(1)],
+            driver.CUtensorMapInterleave.CU_TENSOR_MAP_INTERLEAVE_NONE,
+            getattr(driver.CUtensorMapSwizzle, f"CU_TENSOR_MAP_SWIZZLE_{'128B' if self.swizzle else 'NONE'}"),
+            getattr(driver.CUtensorMapL2promotion, f"CU_TENSOR_MAP_L2_PROMOTION_L2_{self.fetch_bytes}B"),
+            driver.CUtensorMapFloatOOBfill.CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE,
+        )
+        return accepted(status, encoded, f"{height} × {width}")
 
 
 def require_pitch(axis: str, size: int, itemsize_bytes: int) -> None:
@@ -49,37 +84,20 @@ def require_pitch(axis: str, size: int, itemsize_bytes: int) -> None:
         )
 
 
-def tensor_maps(boxes: Sequence[Boxes]) -> Tensor:
-    """The tensor maps of these matrices, of 128 bytes each, one after the other in memory of the first one's device.
+def tensor_maps(tensors: Sequence[Mapped]) -> ctypes.Array[ctypes.c_uint64]:
+    """The maps of these tensors, one after the other, for a kernel whose parameter is `Maps<N>` (headers/tma.cuh).
 
-    Zeros for matrices that are not on a GPU, where nothing is launched and no driver encodes a map. Errors: DeviceError where
+    Zeros for a tensor that is not on a GPU, where nothing is launched and no driver encodes a map. Errors: DeviceError where
     the driver refuses one.
     """
-    import torch
-
-    device = boxes[0].matrix.device
-    parts = [part for one in boxes for part in (_encoded(one) if device.type == "cuda" else [0] * 16)]
-    return torch.tensor(parts, dtype=torch.uint64).to(device)
+    words = [word for one in tensors for word in (one.encoded() if one.device.type == "cuda" else [0] * _WORDS)]
+    return (ctypes.c_uint64 * len(words))(*words)
 
 
-def _encoded(boxes: Boxes) -> list[int]:
+def accepted(status: Any, encoded: Any, what: str) -> list[int]:
+    """The numbers of a map that the driver encoded. Raises DeviceError, which says of what, where it refused."""
     from cuda.bindings import driver
 
-    matrix = boxes.matrix
-    (height, width), itemsize = matrix.shape, matrix.element_size()
-    status, encoded = driver.cuTensorMapEncodeTiled(
-        getattr(driver.CUtensorMapDataType, f"CU_TENSOR_MAP_DATA_TYPE_{_ELEMENTS[itemsize]}"),
-        2,
-        matrix.data_ptr(),
-        [driver.cuuint64_t(width), driver.cuuint64_t(height)],
-        [driver.cuuint64_t(width * itemsize)],
-        [driver.cuuint32_t(boxes.columns), driver.cuuint32_t(boxes.rows)],
-        [driver.cuuint32_t(1), driver.cuuint32_t(1)],
-        driver.CUtensorMapInterleave.CU_TENSOR_MAP_INTERLEAVE_NONE,
-        getattr(driver.CUtensorMapSwizzle, f"CU_TENSOR_MAP_SWIZZLE_{'128B' if boxes.swizzle else 'NONE'}"),
-        getattr(driver.CUtensorMapL2promotion, f"CU_TENSOR_MAP_L2_PROMOTION_L2_{boxes.fetch_bytes}B"),
-        driver.CUtensorMapFloatOOBfill.CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE,
-    )
     if status != driver.CUresult.CUDA_SUCCESS:
-        raise DeviceError(f"the driver does not accept a tensor map of {height} × {width}: {status.name}")
-    return [int(part) for part in encoded.opaque]
+        raise DeviceError(f"the driver does not accept a tensor map of {what}: {status.name}")
+    return [int(word) for word in encoded.opaque]

@@ -182,7 +182,7 @@ __device__ __forceinline__ void differentiate(float (&sums)[SUMS], const Row& ro
 #endif
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1) linear_cross_entropy(
-    const char* __restrict__ maps, const long long* __restrict__ labels,
+    const __grid_constant__ Maps<GRADIENT ? 3 : 2> maps, const long long* __restrict__ labels,
 #if GRADIENT
     const float* __restrict__ whole, const ELEMENT* __restrict__ dloss, int first,
 #else
@@ -213,8 +213,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) linear_cross_entropy(
     if (warpgroup == CONSUMERS) {
         release_registers<24>();
         if (threadIdx.x == CONSUMERS * WARPGROUP) {
-            acquire_map(maps);
-            acquire_map(maps + 128);
 #pragma unroll 1
             for (int number = first_tile; number < tiles; number += tile_step) {
                 const Tile tile(number, tiles_m, tiles_v, rank, nullptr);
@@ -228,9 +226,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) linear_cross_entropy(
         __syncwarp();  // the barrier of the cluster needs whole warps
     } else {
         take_registers<240>();
-        if (GRADIENT) {
-            acquire_map(maps + 256);
-        }
 #pragma unroll 1
         for (int number = first_tile; number < tiles; number += tile_step) {
             const Tile tile(number, tiles_m, tiles_v, rank, nullptr);

@@ -85,13 +85,15 @@ def bind_loss(x_MH: Tensor, w_VH: Tensor, labels_M: Tensor, options: Options, wh
     loss_M = torch.empty(m, dtype=x_MH.dtype, device=x_MH.device)
     blocks = min(_resident_clusters(kernel, options), tiles[0] * tiles[1]) * options.cluster
     sizes = tuple(map(ctypes.c_int, (m, v, h)))
-    tensors = maps, labels_M, parts_TM2, chosen_M
+    tensors = labels_M, parts_TM2, chosen_M
     whole = 0 if whole_M is None else whole_M.data_ptr()
 
     def launch() -> Tensor:
         pointers = (t.data_ptr() for t in tensors)
         cluster, shared_bytes = options.cluster, options.shared_bytes
-        nvrtc.launch(kernel, blocks, options.threads, *pointers, *sizes, cluster=cluster, shared_bytes=shared_bytes)
+        nvrtc.launch(
+            kernel, blocks, options.threads, maps, *pointers, *sizes, cluster=cluster, shared_bytes=shared_bytes
+        )
         results = (parts_TM2.data_ptr(), chosen_M.data_ptr(), loss_M.data_ptr(), whole)
         nvrtc.launch(combine, -(-m // COMBINED_ROWS), COMBINING_THREADS, *results, sizes[0], ctypes.c_int(tiles[1]))
         return loss_M
@@ -115,9 +117,9 @@ def bind_backward(x_MH: Tensor, w_VH: Tensor, labels_M: Tensor, dloss_M: Tensor)
 
     def write(first: int, columns: int) -> None:
         blocks = min(resident, -(-m // options.rows) * -(-columns // options.columns))
-        pointers = (maps.data_ptr(), labels_M.data_ptr(), whole_M.data_ptr(), dloss_M.data_ptr())
+        pointers = (labels_M.data_ptr(), whole_M.data_ptr(), dloss_M.data_ptr())
         sizes = map(ctypes.c_int, (first, m, columns, h))
-        nvrtc.launch(kernel, blocks, options.threads, *pointers, *sizes, shared_bytes=options.shared_bytes)
+        nvrtc.launch(kernel, blocks, options.threads, maps, *pointers, *sizes, shared_bytes=options.shared_bytes)
 
     return Staged(forward, bind_products(x_MH, w_VH, dz_MC, write))
 

@@ -262,7 +262,7 @@ __device__ __forceinline__ void compute(
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1) grouped_wgmma(
-    const char* __restrict__ maps, const int* __restrict__ offsets, ELEMENT* __restrict__ y, int groups, int rows, int n, int k) {
+    const __grid_constant__ Maps<3> maps, const int* __restrict__ offsets, ELEMENT* __restrict__ y, int groups, int rows, int n, int k) {
     extern __shared__ __align__(1024) unsigned char memory[];
     const Shared shared((unsigned)__cvta_generic_to_shared(memory));
     const int rank = CLUSTER > 1 ? rank_in_cluster() : 0;
@@ -285,8 +285,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) grouped_wgmma(
     if (warpgroup == CONSUMERS) {
         give_registers<PRODUCER_REGISTERS>();
         if (threadIdx.x == CONSUMERS * WARPGROUP) {
-            acquire_map(maps);
-            acquire_map(maps + 128);
 #pragma unroll 1
             for (int number = first_tile; walk.go_to(problem, number, rank); number += tile_step) {
 #pragma unroll 1
@@ -299,9 +297,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) grouped_wgmma(
         __syncwarp();  // the barrier of the cluster needs whole warps
     } else {
         take_registers<CONSUMER_REGISTERS>();
-        if (C_BOXES) {
-            acquire_map(maps + 256);
-        }
 #pragma unroll 1
         for (int number = first_tile; walk.go_to(problem, number, rank); number += tile_step) {
             const int row = walk.row + 64 * warpgroup;

@@ -92,9 +92,9 @@ def bind(x_TK: Tensor, w_GNK: Tensor, offsets_G: Tensor, options: Options) -> La
     sizes = tuple(map(ctypes.c_int, (groups, rows, n, k)))
 
     def launch() -> Tensor:
-        pointers = (t.data_ptr() for t in (maps, offsets_G, y_TN))
+        pointers = (offsets_G.data_ptr(), y_TN.data_ptr())
         nvrtc.launch(
-            kernel, blocks, THREADS, *pointers, *sizes, cluster=options.cluster, shared_bytes=options.shared_bytes
+            kernel, blocks, THREADS, maps, *pointers, *sizes, cluster=options.cluster, shared_bytes=options.shared_bytes
         )
         return y_TN
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from kernelviz.ops.catalog.variant import Launch, Variant, variant
 from kernelviz.ops.matmul.tiles import admits_descriptors
 from kernelviz.ops.matmul.variants_triton import _DESCRIPTORS
-from kernelviz.ops.matmul.variants_wgmma import SPACE, _admits, _options
+from kernelviz.ops.matmul.wgmma_choice import LAYOUT_SPACE, admits_layouts
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -118,25 +118,25 @@ def layout_ladder(*, a_transposed: bool, a_name: str, b_name: str) -> tuple[Vari
         needs=("nvrtc", "cuda", "sm_90a"),
         dtypes=("bf16", "fp16"),
         techniques=("tma", "wgmma", "warp_specialised", "multicast"),
-        space=SPACE,
-        admits=_admits,
+        space=LAYOUT_SPACE,
+        admits=admits_layouts,
     )
     def cuda_wgmma(
         a: Tensor,
         b: Tensor,
         *,
-        columns: int = 256,
-        stages: int = 4,
-        cluster: int = 2,
-        c_boxes: int = 2,
-        group: int = 0,
+        rows: int = 0,
+        columns: int = 0,
+        cluster: int = 0,
+        stages: int = 0,
     ) -> Launch:
         """CUDA C++, the last wgmma kernel of matmul with factors described as they are stored, so nothing is copied."""
         from kernelviz.ops.kernels.layout import require_contiguous
         from kernelviz.ops.matmul import wgmma_layouts
 
         require_contiguous(**{a_name: a, b_name: b})
-        options = _options(columns=columns, stages=stages, cluster=cluster, c_boxes=c_boxes, group=group)
-        return (wgmma_layouts.bind_tt if a_transposed else wgmma_layouts.bind_nt)(a, b, options)
+        return (wgmma_layouts.bind_tt if a_transposed else wgmma_layouts.bind_nt)(
+            a, b, (rows, columns, cluster, stages)
+        )
 
     return contiguous_then_matmul, torch_eager, torch_compile, triton_strided, triton_descriptors, cuda_wgmma

@@ -53,14 +53,16 @@ def backward_of_ladder(name: str, layer: Layer) -> tuple[Callable[..., Launch], 
     def cuda(x_MK: Tensor, w_NK: Tensor, b_N: Tensor, dy_MN: Tensor) -> Launch:
         """dz and its sums over the rows in one pass, then two products of wgmma kernels, one of which reads dz transposed."""
         from kernelviz.ops.kernels.layout import require_contiguous
-        from kernelviz.ops.matmul import linear_backward, wgmma, wgmma_layouts
-        from kernelviz.ops.matmul.variants_wgmma import HILBERT
+        from kernelviz.ops.kernels.limits import limits
+        from kernelviz.ops.matmul import linear_backward, wgmma, wgmma_choice, wgmma_layouts
 
         require_contiguous(x_MK=x_MK, w_NK=w_NK, b_N=b_N, dy_MN=dy_MN)
         z_MN, forward = _saved(x_MK, w_NK, b_N, None)
         dz_MN, derivative = linear_backward.bind_derivative(z_MN, dy_MN, function=name)
-        dw = wgmma_layouts.bind_tn(dz_MN, x_MK, HILBERT, names=("n", "k"))
-        return Staged(forward, _three(derivative, wgmma.bind(dz_MN, w_NK, HILBERT), dw))
+        (m, n), k = dz_MN.shape, x_MK.shape[1]
+        dx = wgmma.bind(dz_MN, w_NK, wgmma_choice.choose(m, k, n, limits(dz_MN.device)[0]))
+        dw = wgmma_layouts.bind_tn(dz_MN, x_MK, (0, 0, 0, 0), names=("n", "k"))
+        return Staged(forward, _three(derivative, dx, dw))
 
     return eager, compiled, triton, cuda
 

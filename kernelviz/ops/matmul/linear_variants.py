@@ -97,10 +97,11 @@ def ladder(name: Name) -> tuple[Variant, ...]:
     )
     def cuda_wgmma_fused(x_MK: Tensor, w_NK: Tensor, b_N: Tensor) -> Launch:
         """CUDA C++: the persistent wgmma kernel of matmul, with bias and function before TMA stores the result."""
-        from kernelviz.ops.matmul import wgmma
-        from kernelviz.ops.matmul.variants_wgmma import TMA_STORE
+        from kernelviz.ops.kernels.limits import limits
+        from kernelviz.ops.matmul import wgmma, wgmma_choice
 
-        return wgmma.bind_linear(x_MK, w_NK, b_N, TMA_STORE, name)
+        options = wgmma_choice.choose(x_MK.shape[0], w_NK.shape[0], x_MK.shape[1], limits(x_MK.device)[0])
+        return wgmma.bind_linear(x_MK, w_NK, b_N, options, name)
 
     return torch_eager, torch_compile, triton_fused, cuda_wgmma_fused
 

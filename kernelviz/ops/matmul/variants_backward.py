@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from kernelviz.ops.catalog.tensors import Tensors
 from kernelviz.ops.catalog.variant import Launch, Staged, variant
-from kernelviz.ops.matmul.variants_wgmma import SPACE, _admits, _options
+from kernelviz.ops.matmul.wgmma_choice import LAYOUT_SPACE, admits_layouts
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -74,25 +74,24 @@ def torch_compile(a_MK: Tensor, b_KN: Tensor, dc_MN: Tensor, *, compute: str | N
     dtypes=("bf16", "fp16"),
     directions=("backward",),
     techniques=("tma", "wgmma", "warp_specialised", "multicast"),
-    space=SPACE,
-    admits=_admits,
+    space=LAYOUT_SPACE,
+    admits=admits_layouts,
 )
 def cuda_wgmma_layouts(
     a_MK: Tensor,
     b_KN: Tensor,
     dc_MN: Tensor,
     *,
-    columns: int = 256,
-    stages: int = 4,
-    cluster: int = 2,
-    c_boxes: int = 2,
-    group: int = 0,
+    rows: int = 0,
+    columns: int = 0,
+    cluster: int = 0,
+    stages: int = 0,
 ) -> Launch:
     """CUDA C++, two calls of a wgmma kernel like cuda_wgmma_hilbert that reads the transposed factors as they are stored."""
     from kernelviz.ops.kernels.layout import require_contiguous
     from kernelviz.ops.matmul import wgmma_layouts
 
     require_contiguous(a_MK=a_MK, b_KN=b_KN, dc_MN=dc_MN)
-    options = _options(columns=columns, stages=stages, cluster=cluster, c_boxes=c_boxes, group=group)
-    da = wgmma_layouts.bind_nt(dc_MN, b_KN, options, names=("n", "k"))
-    return both(da, wgmma_layouts.bind_tn(a_MK, dc_MN, options, names=("k", "n")))
+    tile = (rows, columns, cluster, stages)
+    da = wgmma_layouts.bind_nt(dc_MN, b_KN, tile, names=("n", "k"))
+    return both(da, wgmma_layouts.bind_tn(a_MK, dc_MN, tile, names=("k", "n")))

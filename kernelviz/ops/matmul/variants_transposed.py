@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from kernelviz.ops.catalog.variant import Launch, variant
 from kernelviz.ops.matmul.tiles import admits_descriptors
 from kernelviz.ops.matmul.variants_triton import _DESCRIPTORS
-from kernelviz.ops.matmul.variants_wgmma import SPACE, _admits, _options
+from kernelviz.ops.matmul.wgmma_choice import LAYOUT_SPACE, admits_layouts
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -121,24 +121,22 @@ def triton_descriptors(
     needs=("nvrtc", "cuda", "sm_90a"),
     dtypes=("bf16", "fp16"),
     techniques=("tma", "wgmma", "warp_specialised", "multicast"),
-    space=SPACE,
-    admits=_admits,
+    space=LAYOUT_SPACE,
+    admits=admits_layouts,
 )
 def cuda_wgmma(
     a_KM: Tensor,
     b_KN: Tensor,
     *,
-    columns: int = 256,
-    stages: int = 4,
-    cluster: int = 2,
-    c_boxes: int = 2,
-    group: int = 0,
+    rows: int = 0,
+    columns: int = 0,
+    cluster: int = 0,
+    stages: int = 0,
 ) -> Launch:
     """CUDA C++, the last wgmma kernel of matmul with A described as transposed: wgmma reads along M from shared memory."""
     from kernelviz.ops.matmul import wgmma_layouts
 
-    options = _options(columns=columns, stages=stages, cluster=cluster, c_boxes=c_boxes, group=group)
-    return wgmma_layouts.bind_tn(a_KM, b_KN, options)
+    return wgmma_layouts.bind_tn(a_KM, b_KN, (rows, columns, cluster, stages))
 
 
 TRANSPOSED_VARIANTS = (

@@ -130,11 +130,13 @@ def cuda_wgmma_hilbert(
     space=wgmma_choice.SPACE,
     admits=wgmma_choice.admits,
 )
-def cuda_wgmma_by_size(a_MK: Tensor, b_KN: Tensor, *, columns: int = 0, cluster: int = 0, stages: int = 0) -> Launch:
+def cuda_wgmma_by_size(
+    a_MK: Tensor, b_KN: Tensor, *, rows: int = 0, columns: int = 0, cluster: int = 0, stages: int = 0
+) -> Launch:
     """CUDA C++, wgmma: tile and cluster by the size; a last round that is not full is divided along K (split-K)."""
     (m, k), n = a_MK.shape, b_KN.shape[1]
-    if columns and cluster and stages:
-        return _bind(a_MK, b_KN, wgmma_choice.options(columns, cluster, stages))
+    if rows and columns and cluster and stages:
+        return _bind(a_MK, b_KN, wgmma_choice.options(rows, columns, cluster, stages))
     return _bind(a_MK, b_KN, wgmma_choice.choose(m, n, k, limits(a_MK.device)[0]))
 
 

@@ -3,7 +3,7 @@
 // `linear_relu`, `linear_gelu` and `linear_silu`: f(A B + bias).
 //
 // One kernel, whose ideas are switched on one after the other by definitions:
-//   COLUMNS      columns of a block's tile of C: 128, 192 or 256
+//   COLUMNS      columns of a block's tile of C: 64, 128, 192 or 256
 //   CONSUMERS    warpgroups that multiply, each 64 rows of the tile: 1 or 2
 //   STAGES       tiles of A and B in shared memory
 //   SPECIALISED  1: a warpgroup of its own only starts the copies, and gives its registers to the others
@@ -239,7 +239,7 @@ __device__ __forceinline__ void store(
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1) matmul_wgmma(
-    const char* __restrict__ maps, const unsigned* __restrict__ order, const ELEMENT* __restrict__ bias, ELEMENT* __restrict__ c, int m, int n,
+    const __grid_constant__ Maps<3> maps, const unsigned* __restrict__ order, const ELEMENT* __restrict__ bias, ELEMENT* __restrict__ c, int m, int n,
     int k
 #if SPLIT_K
     // The fp32 sums of each part of each divided tile, and for each warpgroup's part of such a tile a counter, zero before and after a launch. The
@@ -276,8 +276,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) matmul_wgmma(
     if (warpgroup == CONSUMERS) {
         asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(CONSUMERS == 1 ? 56 : 24));
         if (threadIdx.x == CONSUMERS * WARPGROUP) {
-            acquire_map(maps);
-            acquire_map(maps + 128);
             Stage stage;
 #pragma unroll 1
             for (int of_all = first_tile; of_all < all; of_all += tile_step) {
@@ -293,9 +291,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) matmul_wgmma(
         __syncwarp();  // the barrier of the cluster needs whole warps
     } else {
         asm volatile("setmaxnreg.inc.sync.aligned.u32 240;");
-        if (C_BOXES) {
-            acquire_map(maps + 256);
-        }
         Stage stage;
         for (int of_all = first_tile; of_all < all; of_all += tile_step) {
             const Work work(of_all, tiles, whole, parts, depths);
@@ -346,10 +341,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) matmul_wgmma(
     }
 #else
     // The first thread also copies: it fills a stage as soon as all warpgroups have multiplied what was in it.
-    if (threadIdx.x == 0) {
-        acquire_map(maps);
-        acquire_map(maps + 128);
-    }
     Stage stage;
     for (int number = first_tile; number < tiles; number += tile_step) {
         const Tile tile(number, tiles_m, tiles_n, rank, order);

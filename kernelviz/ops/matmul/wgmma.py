@@ -99,23 +99,26 @@ class Division:
         return self.whole + (tiles - self.whole) * self.parts
 
 
-MOST_PARTS = 4
-"""Of a tile: more would take longer to add up than they save."""
-LEAST_SAVED_STEPS = 24
+MOST_PARTS = {128: 4, 64: 8}
+"""Of a tile with so many rows: more would take longer to add up than they save."""
+LEAST_SAVED_STEPS = {128: 24, 64: 12}
 """Steps of K that a division must save: on an H200, sums of parts of a tile of 128 × 256 take 10 to 15 us, as long as they."""
 
 
-def divided(tiles: int, depths: int, clusters: int) -> Division:
+def divided(tiles: int, depths: int, clusters: int, options: Options) -> Division:
     """Divides the tiles of the last round into as many parts as there are clusters for, if that saves enough.
 
     `depths`: steps of K of a tile. `clusters`: that are resident at once.
 
-    >>> divided(32, 224, 66), divided(224, 64, 66), divided(112, 64, 66)
+    >>> wide, small = Options(consumers=2, columns=256), Options()
+    >>> divided(32, 224, 66, wide), divided(224, 64, 66, wide), divided(112, 64, 66, wide)
     (Division(whole=0, parts=2), Division(whole=198, parts=2), Division(whole=112, parts=1))
+    >>> divided(32, 64, 132, small), divided(32, 12, 132, small)
+    (Division(whole=0, parts=4), Division(whole=32, parts=1))
     """
     rest = tiles % clusters
-    parts = min(clusters // rest, MOST_PARTS) if rest else 1
-    if depths - depths // parts < LEAST_SAVED_STEPS:
+    parts = min(clusters // rest, MOST_PARTS[options.rows], depths) if rest else 1
+    if depths - depths // parts < LEAST_SAVED_STEPS[options.rows]:
         return Division(whole=tiles, parts=1)
     return Division(whole=tiles - rest, parts=parts)
 
@@ -194,7 +197,7 @@ def _bind(
     if options.persistent:
         resident = nvrtc.resident(kernel, options.threads, cluster=options.cluster, shared_bytes=options.shared_bytes)
         clusters = max(1, resident // options.cluster)
-    division = divided(count, -(-k // DEPTH), clusters) if options.split_k else Division(whole=count, parts=1)
+    division = divided(count, -(-k // DEPTH), clusters, options) if options.split_k else Division(whole=count, parts=1)
     blocks = min(clusters, division.amount(count)) * options.cluster
     bias = order if bias_N is None else bias_N
     sizes = tuple(map(ctypes.c_int, (m, n, k)))
@@ -209,11 +212,12 @@ def _bind(
         sizes += tuple(map(ctypes.c_int, (division.whole, division.parts)))
 
     def launch() -> Tensor:
-        pointers = (t.data_ptr() for t in (maps, order, bias, c_MN))
+        pointers = (t.data_ptr() for t in (order, bias, c_MN))
         nvrtc.launch(
             kernel,
             blocks,
             options.threads,
+            maps,
             *pointers,
             *sizes[:3],
             *(t.data_ptr() for t in shared_work),

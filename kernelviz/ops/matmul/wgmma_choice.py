@@ -1,68 +1,120 @@
-"""Width of tiles and size of clusters of the wgmma kernel by the size of a product. Imports neither torch nor CUDA."""
+"""Tile, cluster and stages of the wgmma kernels by the size of a product. Imports neither torch nor CUDA."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from kernelviz.core.problem import Problem
 from kernelviz.ops.kernels.limits import MOST_SHARED_BYTES
 from kernelviz.ops.matmul.wgmma import BOX, DEPTH, Options, divided
 
-SPACE = {"columns": (0, 256, 192, 128), "cluster": (0, 2, 4, 1), "stages": (0, 4, 3, 5, 6)}
+SPACE = {
+    "rows": (0, 128, 64),
+    "columns": (0, 256, 192, 128, 64),
+    "cluster": (0, 2, 4, 1),
+    "stages": (0, 4, 3, 5, 6, 8),
+}
 """What may be tuned; 0, in all of them, is the choice of `choose`."""
-STEP = {256: 1.0, 192: 0.78, 128: 0.56}
-"""Time of a step of K by the width of the tile: a narrow tile copies more for each product. Estimated from 4096³ on an H200,
-where tiles of 128 columns took 1.1 times as long."""
-STAGES = {256: 4, 192: 5, 128: 6}
-"""The most that fit. Tiles of 128 columns took 77 instead of 99 us with 6 instead of 4 (512 × 4096 × 14336, on an H200)."""
-CLUSTERS = {256: (2, 4), 192: (1,), 128: (2, 4)}
-"""The three boxes of B of 192 columns can be divided among blocks only into more and smaller copies; one block was 2 % faster."""
-STEPS_OF_SUMS, STEPS_OF_TILE = 18, 3
-"""Time, in steps of a tile of 256 columns, to add up the parts of a tile; and to begin a tile and to store it."""
+LAYOUT_SPACE = {**SPACE, "columns": (0, 256, 128, 64)}
+"""The same for products with transposed factors, whose kernel has no tiles of 192 columns."""
 
 
-def options(columns: int, cluster: int, stages: int) -> Options:
-    """The kernel with this tile. Of three boxes of C, all are stored at a time, or one if there is no room; otherwise two."""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Tile:
+    """Times on an H200, bf16, behind a flush, from 512³ to 2048³ and from 256 × 1024 to 1024 × 1024 by 4096.
+
+    `step_us`: of 64 steps of K. `begin_us`: to fill the stages first and to store C, which is partly beside the next tile.
+    `cluster_us`: what a cluster adds to that, because its blocks wait for each other. `stages`: the most that fit, or that help.
+    """
+
+    rows: int
+    columns: int
+    step_us: float
+    begin_us: float
+    cluster_us: float
+    stages: int
+    clusters: tuple[int, ...]
+
+
+TILES = (
+    Tile(rows=128, columns=256, step_us=0.573, begin_us=1.8, cluster_us=0.9, stages=4, clusters=(2, 4, 1)),
+    Tile(rows=128, columns=192, step_us=0.430, begin_us=1.9, cluster_us=0.9, stages=5, clusters=(1,)),
+    Tile(rows=128, columns=128, step_us=0.292, begin_us=1.3, cluster_us=0.7, stages=6, clusters=(2, 4, 1)),
+    Tile(rows=64, columns=128, step_us=0.209, begin_us=0.4, cluster_us=0.3, stages=8, clusters=(1, 2)),
+    Tile(rows=64, columns=64, step_us=0.163, begin_us=0.35, cluster_us=0.3, stages=8, clusters=(1,)),
+)
+"""The three boxes of B of 192 columns can be divided among blocks only into more and smaller copies; one block was 2 % faster.
+Small tiles copy more for each product: the tensor cores are busy a third of the time with 64 × 64, nine tenths with 128 × 256."""
+SHARED_STEP = 0.975
+"""Part of the time of a step that remains if a cluster loads B once. 8192³: 1465 us without, 1426 with clusters of two blocks."""
+SUMS_US = 10.3
+"""To add up the parts of a tile of 128 × 256; of smaller ones by their area."""
+
+
+def options(rows: int, columns: int, cluster: int, stages: int) -> Options:
+    """The kernel with this tile. Of three boxes of C, all are stored at a time, or one if there is no room; of a small tile one;
+    otherwise two. Small tiles are few, and need no table of their order."""
+    boxes = 1 if rows == BOX else 2 if columns != 192 else 3 if stages <= 4 else 1
     return Options(
         columns=columns,
-        consumers=2,
+        consumers=rows // BOX,
         stages=stages,
         specialised=1,
         persistent=1,
         cluster=cluster,
-        c_boxes=2 if columns != 192 else 3 if stages <= 4 else 1,
-        hilbert=1,
+        c_boxes=boxes,
+        hilbert=int(rows != BOX),
         group=8,
         split_k=1,
     )
 
 
-def estimated(m: int, n: int, k: int, multiprocessors: int, of: Options) -> float:
-    """Time in steps of a tile of 256 columns.
+def estimated(m: int, n: int, k: int, multiprocessors: int, tile: Tile, cluster: int, *, split_k: bool = True) -> float:
+    """Time in us on an H200, without what all tiles need.
 
-    >>> [round(estimated(512, 6144, 4096, 132, options(n, CLUSTERS[n][0], STAGES[n])), 1) for n in STEP]
-    [67.0, 52.3, 64.4]
+    >>> [round(estimated(512, 6144, 4096, 132, tile, tile.clusters[0]), 1) for tile in TILES]
+    [38.5, 29.4, 34.5, 41.3, 64.7]
     """
-    tiles = -(-m // (of.rows * of.cluster)) * -(-n // of.columns)
-    depths, clusters = -(-k // DEPTH), multiprocessors // of.cluster
-    division = divided(tiles, depths, clusters)
-    rounds = -(-division.whole // clusters)
-    steps = rounds * (depths + STEPS_OF_TILE) * STEP[of.columns]
+    of = options(tile.rows, tile.columns, cluster, tile.stages)
+    tiles = -(-m // (of.rows * cluster)) * -(-n // of.columns)
+    depths, clusters = -(-k // DEPTH), multiprocessors // cluster
+    step_us = tile.step_us * (SHARED_STEP if cluster > 1 else 1)
+    begin_us = tile.begin_us + (tile.cluster_us if cluster > 1 else 0)
+    division = divided(tiles, depths, clusters, of)
+    if not split_k:
+        return -(-tiles // clusters) * (depths * step_us + begin_us)
+    time_us = -(-division.whole // clusters) * (depths * step_us + begin_us)
     if division.parts > 1:
         rounds_of_parts = -(-(tiles - division.whole) * division.parts // clusters)
-        steps += rounds_of_parts * (depths / division.parts * STEP[of.columns] + STEPS_OF_SUMS * of.columns / 256)
-    return steps
+        sums_us = SUMS_US * of.rows * of.columns / (128 * 256)
+        time_us += rounds_of_parts * (depths / division.parts * step_us + sums_us)
+    return time_us
 
 
 def choose(m: int, n: int, k: int, multiprocessors: int) -> Options:
     """The tile and cluster of which the least time is estimated; the first of equal ones.
 
-    >>> sizes = ((4096, 4096, 4096), (512, 6144, 4096), (512, 4096, 14336), (512, 14336, 4096), (256, 4096, 4096))
-    >>> [(one.columns, one.cluster) for one in (choose(*size, 132) for size in sizes)]
-    [(256, 2), (192, 1), (128, 2), (256, 2), (128, 2)]
+    >>> sizes = ((4096, 4096, 4096), (512, 6144, 4096), (512, 4096, 14336), (1024, 1024, 1024), (512, 512, 512))
+    >>> [(one.rows, one.columns, one.cluster) for one in (choose(*size, 132) for size in sizes)]
+    [(128, 256, 2), (128, 192, 1), (128, 128, 2), (64, 128, 1), (64, 64, 1)]
     """
-    every = [options(columns, cluster, STAGES[columns]) for columns in STEP for cluster in CLUSTERS[columns]]
-    return min(every, key=lambda one: estimated(m, n, k, multiprocessors, one))
+    return _fastest(m, n, k, multiprocessors, TILES, split_k=True)
+
+
+def choose_for_layouts(m: int, n: int, k: int, multiprocessors: int) -> Options:
+    """The same for products with transposed factors, whose kernel has no tiles of 192 columns and no split-K.
+
+    >>> [(one.rows, one.columns) for one in (choose_for_layouts(n, n, n, 132) for n in (512, 1024, 1536, 4096))]
+    [(64, 64), (64, 128), (128, 256), (128, 256)]
+    """
+    return _fastest(m, n, k, multiprocessors, [tile for tile in TILES if tile.columns != 192], split_k=False)
+
+
+def _fastest(m: int, n: int, k: int, multiprocessors: int, tiles: Iterable[Tile], *, split_k: bool) -> Options:
+    ways = ((tile, cluster) for tile in tiles for cluster in tile.clusters)
+    tile, cluster = min(ways, key=lambda way: estimated(m, n, k, multiprocessors, *way, split_k=split_k))
+    return options(tile.rows, tile.columns, cluster, tile.stages)
 
 
 def admits(configuration: Mapping[str, int], problem: Problem) -> str | None:
@@ -75,3 +127,11 @@ def admits(configuration: Mapping[str, int], problem: Problem) -> str | None:
     if one.shared_bytes > MOST_SHARED_BYTES:
         return f"needs {one.shared_bytes:,} bytes of shared memory"
     return None
+
+
+def admits_layouts(configuration: Mapping[str, int], problem: Problem) -> str | None:
+    """The same for products with transposed factors, whose boxes of B are divided whole."""
+    boxes, cluster = configuration["columns"] // BOX, configuration["cluster"]
+    if cluster and boxes % cluster:
+        return f"{boxes} boxes of B cannot be divided among {cluster} blocks"
+    return admits(configuration, problem)

@@ -249,7 +249,7 @@ __device__ __forceinline__ void multiply_tile(
 #endif
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1) matmul_fp8(
-    const char* __restrict__ maps, const unsigned* __restrict__ order, const float* __restrict__ a_scales, const float* __restrict__ b_scales,
+    const __grid_constant__ Maps<3> maps, const unsigned* __restrict__ order, const float* __restrict__ a_scales, const float* __restrict__ b_scales,
     int m, int n, int k) {
     const Shared shared;
     const int rank = CLUSTER > 1 ? rank_in_cluster() : 0;
@@ -272,8 +272,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) matmul_fp8(
     if (warpgroup == CONSUMERS) {
         release_registers<24>();
         if (threadIdx.x == CONSUMERS * WARPGROUP) {
-            acquire_map(maps);
-            acquire_map(maps + 128);
             Stage stage;
 #pragma unroll 1
             for (int number = first_tile; number < tiles; number += tile_step) {
@@ -288,7 +286,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) matmul_fp8(
         __syncwarp();  // the barrier of the cluster needs whole warps
     } else {
         take_registers<240>();
-        acquire_map(maps + 256);
         const float scale = BLOCKS ? 1.0f : __ldg(a_scales) * __ldg(b_scales);
         const int t = threadIdx.x % WARPGROUP;
         Stage stage;

@@ -99,11 +99,12 @@ def bind(a_MK: Tensor, b_NK: Tensor, a_scale: Tensor, b_scale: Tensor, options: 
     sizes = tuple(map(ctypes.c_int, (m, n, k)))
 
     def launch() -> Tensor:
-        pointers = (t.data_ptr() for t in (maps, order, a_scale, b_scale))
+        pointers = (t.data_ptr() for t in (order, a_scale, b_scale))
         nvrtc.launch(
             kernel,
             blocks,
             options.threads,
+            maps,
             *pointers,
             *sizes,
             cluster=options.cluster,

@@ -4,7 +4,7 @@
 //
 // It is the last kernel of the ladder in wgmma.cu: persistent blocks, one warpgroup that copies, CONSUMERS warpgroups that multiply, clusters
 // with multicast of B, and TMA stores. Definitions:
-//   COLUMNS      columns of a block's tile of C: 128 or 256
+//   COLUMNS      columns of a block's tile of C: 64, 128 or 256
 //   CONSUMERS    warpgroups that multiply, each 64 rows of the tile: 1 or 2
 //   STAGES       tiles of A and B in shared memory
 //   CLUSTER      blocks with neighbouring rows, each of which loads its part of their common tile of B for all of them
@@ -93,7 +93,7 @@ __device__ __forceinline__ void fill(const Shared& shared, const char* maps, int
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1) matmul_wgmma_layouts(
-    const char* __restrict__ maps, const unsigned* __restrict__ order, int m, int n, int k) {
+    const __grid_constant__ Maps<3> maps, const unsigned* __restrict__ order, int m, int n, int k) {
     const Shared shared(dynamic_shared_memory());
     const int rank = CLUSTER > 1 ? rank_in_cluster() : 0;
     const int tiles_m = (m + ROWS * CLUSTER - 1) / (ROWS * CLUSTER), tiles_n = (n + COLUMNS - 1) / COLUMNS;
@@ -115,8 +115,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) matmul_wgmma_layouts(
     if (warpgroup == CONSUMERS) {
         release_registers<CONSUMERS == 1 ? 56 : 24>();
         if (threadIdx.x == CONSUMERS * WARPGROUP) {
-            acquire_map(maps);
-            acquire_map(maps + 128);
             Stage stage;
 #pragma unroll 1
             for (int number = first_tile; number < tiles; number += tile_step) {
@@ -131,7 +129,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) matmul_wgmma_layouts(
         __syncwarp();  // the barrier of the cluster needs whole warps
     } else {
         take_registers<240>();
-        acquire_map(maps + 256);
         Stage stage;
         for (int number = first_tile; number < tiles; number += tile_step) {
             const Tile tile(number, tiles_m, tiles_n, rank, order);

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import ctypes
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels import nvrtc
 from kernelviz.ops.kernels.layout import require_contiguous
+from kernelviz.ops.kernels.limits import limits
 from kernelviz.ops.kernels.tensor_map import Boxes, require_pitch, tensor_maps
+from kernelviz.ops.matmul import wgmma_choice
 from kernelviz.ops.matmul.wgmma import BOX, Options, hilbert_order
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 SOURCE = Path(__file__).parent / "wgmma_layouts.cu"
-LADDER_ONLY = ("SPECIALISED", "PERSISTENT", "FUNCTION")
+Tile = tuple[int, int, int, int]
+"""Rows, columns, blocks of a cluster and stages, as in `wgmma_choice.SPACE`; zeros for the choice by size."""
+LADDER_ONLY = ("SPECIALISED", "PERSISTENT", "FUNCTION", "SPLIT_K")
 """Definitions of wgmma.cu that this kernel does not have: its blocks are always persistent, and its warps specialised."""
 
 
@@ -27,7 +32,7 @@ def defines(options: Options, element: str, *, a_k_contiguous: bool, b_k_contigu
     return {**macros, "A_K_CONTIGUOUS": str(int(a_k_contiguous))}
 
 
-def bind_tn(a_KM: Tensor, b_KN: Tensor, options: Options, *, names: tuple[str, str] = ("m", "n")) -> Launch:
+def bind_tn(a_KM: Tensor, b_KN: Tensor, tile: Tile, *, names: tuple[str, str] = ("m", "n")) -> Launch:
     """aᵀ b of contiguous matrices (K, M) and (K, N) of bf16 or fp16.
 
     `names`: the axes of the problem that are M and N here, for messages. Raises BadField for matrices that are not contiguous,
@@ -37,10 +42,11 @@ def bind_tn(a_KM: Tensor, b_KN: Tensor, options: Options, *, names: tuple[str, s
     require_pitch(names[0], a_KM.shape[1], a_KM.element_size())
     require_pitch(names[1], b_KN.shape[1], b_KN.element_size())
     sizes = (a_KM.shape[1], b_KN.shape[1], a_KM.shape[0])
+    options = _options(tile, sizes, a_KM)
     return _bind(Boxes(a_KM, BOX), Boxes(b_KN, BOX), sizes, options, a_k_contiguous=False, b_k_contiguous=False)
 
 
-def bind_nt(a_MK: Tensor, b_NK: Tensor, options: Options, *, names: tuple[str, str] = ("k", "n")) -> Launch:
+def bind_nt(a_MK: Tensor, b_NK: Tensor, tile: Tile, *, names: tuple[str, str] = ("k", "n")) -> Launch:
     """a bᵀ of contiguous matrices (M, K) and (N, K) of bf16 or fp16.
 
     `names`: the axes of the problem that are K and N here, for messages. Raises BadField for matrices that are not contiguous,
@@ -50,19 +56,28 @@ def bind_nt(a_MK: Tensor, b_NK: Tensor, options: Options, *, names: tuple[str, s
     require_pitch(names[0], a_MK.shape[1], a_MK.element_size())
     require_pitch(names[1], b_NK.shape[0], b_NK.element_size())
     sizes = (a_MK.shape[0], b_NK.shape[0], a_MK.shape[1])
+    options = _options(tile, sizes, a_MK)
     b = Boxes(b_NK, options.columns // options.cluster)
     return _bind(Boxes(a_MK, options.rows), b, sizes, options, a_k_contiguous=True, b_k_contiguous=True)
 
 
-def bind_tt(a_KM: Tensor, b_NK: Tensor, options: Options) -> Launch:
+def bind_tt(a_KM: Tensor, b_NK: Tensor, tile: Tile) -> Launch:
     """aᵀ bᵀ of contiguous matrices (K, M) and (N, K) of bf16 or fp16. Errors: as `bind_nt`."""
     require_contiguous(a_KM=a_KM, b_NK=b_NK)
     require_pitch("m", a_KM.shape[1], a_KM.element_size())
     require_pitch("k", b_NK.shape[1], b_NK.element_size())
     require_pitch("n", b_NK.shape[0], b_NK.element_size())
     sizes = (a_KM.shape[1], b_NK.shape[0], a_KM.shape[0])
+    options = _options(tile, sizes, a_KM)
     b = Boxes(b_NK, options.columns // options.cluster)
     return _bind(Boxes(a_KM, BOX), b, sizes, options, a_k_contiguous=False, b_k_contiguous=True)
+
+
+def _options(tile: Tile, sizes: tuple[int, int, int], of: Tensor) -> Options:
+    """Those of the tile, or by `sizes` (M, N, K) and the multiprocessors where the tensors are."""
+    if all(tile):
+        return replace(wgmma_choice.options(*tile), split_k=0)
+    return wgmma_choice.choose_for_layouts(*sizes, limits(of.device)[0])
 
 
 def _bind(
@@ -101,12 +116,12 @@ def _bind(
     arguments = tuple(map(ctypes.c_int, sizes))
 
     def launch() -> Tensor:
-        pointers = (maps.data_ptr(), order.data_ptr())
         nvrtc.launch(
             kernel,
             blocks,
             threads,
-            *pointers,
+            maps,
+            order.data_ptr(),
             *arguments,
             cluster=options.cluster,
             shared_bytes=options.shared_bytes,

@@ -40,7 +40,7 @@ __device__ __forceinline__ void wait_for_cluster() {
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS) matmul_wgmma_skinny(
-    const char* __restrict__ maps, ELEMENT* __restrict__ c, int m, int n, int k) {
+    const __grid_constant__ Maps<2> maps, ELEMENT* __restrict__ c, int m, int n, int k) {
     extern __shared__ __align__(1024) unsigned char memory[];
     const unsigned at = (unsigned)__cvta_generic_to_shared(memory);
     const unsigned stages = (at + 1023) / 1024 * 1024;  // the swizzle repeats every 1024 bytes
@@ -62,8 +62,6 @@ extern "C" __global__ void __launch_bounds__(THREADS) matmul_wgmma_skinny(
 
     if (warpgroup == CONSUMERS) {
         if (t == 0) {
-            acquire_map(maps);
-            acquire_map(maps + 128);
             int stage = 0, parity = 1;
 #pragma unroll 1
             for (int i = first; i < end; ++i) {

@@ -143,8 +143,8 @@ def bind(a_MK: Tensor, b_KN: Tensor, parameters: Mapping[str, int]) -> Launch:
     sizes = tuple(map(ctypes.c_int, (m, n, k)))
 
     def launch() -> Tensor:
-        pointers = (maps.data_ptr(), c_MN.data_ptr())
-        nvrtc.launch(kernel, blocks, threads, *pointers, *sizes, cluster=tile.parts, shared_bytes=shared_bytes)
+        cluster, c = tile.parts, c_MN.data_ptr()
+        nvrtc.launch(kernel, blocks, threads, maps, c, *sizes, cluster=cluster, shared_bytes=shared_bytes)
         return c_MN
 
     return launch

@@ -214,7 +214,7 @@ struct Multiplier {
 };
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1) matmul_tf32(
-    const char* __restrict__ maps, const unsigned* __restrict__ order, float* __restrict__ c, int m, int n, int k) {
+    const __grid_constant__ Maps<3> maps, const unsigned* __restrict__ order, float* __restrict__ c, int m, int n, int k) {
     const Shared shared;
     const int rank = CLUSTER > 1 ? rank_in_cluster() : 0;
     const int tiles_m = (m + ROWS - 1) / ROWS, tiles_n = (n + COLUMNS * CLUSTER - 1) / (COLUMNS * CLUSTER);
@@ -236,8 +236,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) matmul_tf32(
     if (warpgroup == CONSUMERS) {
         release_registers<REGISTERS_TO_COPY>();
         if (threadIdx.x == CONSUMERS * WARPGROUP) {
-            acquire_map(maps);
-            acquire_map(maps + 128);
             Stage stage;
 #pragma unroll 1
             for (int number = first_tile; number < tiles; number += tile_step) {
@@ -252,9 +250,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) matmul_tf32(
         __syncwarp();  // the barrier of the cluster needs whole warps
     } else {
         take_registers<REGISTERS>();
-        if (C_BOXES) {
-            acquire_map(maps + 256);
-        }
         const int t = threadIdx.x % WARPGROUP;
         const Columns columns(t);
         const unsigned boxes = 2 * warpgroup * BOX_BYTES;

@@ -111,11 +111,12 @@ def bind(a_MK: Tensor, b_KN: Tensor, options: Tf32Options) -> Launch:
     sizes = tuple(map(ctypes.c_int, (m, n, k)))
 
     def launch() -> Tensor:
-        pointers = (t.data_ptr() for t in (maps, order, c_MN))
+        pointers = (order.data_ptr(), c_MN.data_ptr())
         nvrtc.launch(
             kernel,
             blocks,
             options.threads,
+            maps,
             *pointers,
             *sizes,
             cluster=options.cluster,

@@ -27,6 +27,7 @@ inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return
 #define __device__
 #define __forceinline__ inline
 #define __launch_bounds__(...)
+#define __grid_constant__
 #define __restrict__
 #define __align__(bytes) __attribute__((aligned(bytes)))
 // Static shared memory is in a section of its own, so that the runtime can fill it with NaN before each block.

@@ -11,7 +11,12 @@ inline void barrier_arrive_at(unsigned barrier, int block) { emulated::barrier_a
 inline int rank_in_cluster() { return emulated::rank_in_cluster(); }
 inline void cluster_barrier() { emulated::cluster_barrier(); }
 
-inline void acquire_map(const char*) {}
+// Here a launch hands over where they are.
+template <int N> struct Maps {
+    const char* first;
+    explicit Maps(long long address) : first((const char*)address) {}
+    operator const char*() const { return first; }
+};
 inline void load_box(unsigned to, const char* map, int column, int row, unsigned barrier) {
     emulated::load_box(1 << emulated::rank_in_cluster(), to, map, column, row, barrier);
 }
