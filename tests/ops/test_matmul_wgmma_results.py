@@ -175,17 +175,18 @@ def skinny_faults(
     sizes: tuple[int, int, int],
     element: str = "__nv_bfloat16",
     text: str | None = None,
+    most_rows: int = 128,
 ) -> list[str]:
     """What is wrong with a product, in either mode."""
     m, n, k = sizes
-    rows = wgmma_skinny.padded_rows(m)
+    rows = min(wgmma_skinny.padded_rows(m), most_rows)
     macros = defined(tile.defines(element, rows))
     program = emulator.program(wgmma_skinny.SOURCE, "matmul_wgmma_skinny", macros, text=text)
     a, b = (torch.randint(-3, 4, shape).to(TORCH[element]) for shape in ((m, k), (k, n)))
     expected = (a.double() @ b.double()).to(TORCH[element])
     maps = tensor_maps([(a, rows), (b, DEPTH)])
     grid = Grid(
-        blocks=-(-n // tile.columns) * tile.parts,
+        blocks=-(-m // rows) * -(-n // tile.columns) * tile.parts,
         threads=2 * tile.columns + 32,
         shared_bytes=tile.shared_bytes(rows),
         cluster=tile.parts,
@@ -213,6 +214,12 @@ SKINNY = {
 @pytest.mark.parametrize("case", SKINNY)
 def test_the_product_of_few_rows_is_right(case: str, emulator: Emulator) -> None:
     assert skinny_faults(emulator, *SKINNY[case], "__half" if case == "32 rows" else "__nv_bfloat16") == []
+
+
+@pytest.mark.parametrize("parts", [1, 3])
+def test_tiles_of_rows_with_parts_of_k_are_right(parts: int, emulator: Emulator) -> None:
+    tile = wgmma_skinny.Tile(columns=64 * min(parts, 2), stages=3, parts=parts)
+    assert skinny_faults(emulator, tile, (150, 136, 456), most_rows=64) == []
 
 
 SKINNY_MISTAKES = {

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from kernelviz.ops.catalog.tensors import Tensors
 from kernelviz.ops.catalog.variant import Launch, Staged, variant
-from kernelviz.ops.matmul.wgmma_choice import LAYOUT_SPACE, admits_layouts
+from kernelviz.ops.matmul.wgmma_choice import SPACE, admits_layouts
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -74,7 +74,7 @@ def torch_compile(a_MK: Tensor, b_KN: Tensor, dc_MN: Tensor, *, compute: str | N
     dtypes=("bf16", "fp16"),
     directions=("backward",),
     techniques=("tma", "wgmma", "warp_specialised", "multicast"),
-    space=LAYOUT_SPACE,
+    space=SPACE,
     admits=admits_layouts,
 )
 def cuda_wgmma_layouts(

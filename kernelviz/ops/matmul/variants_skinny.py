@@ -69,4 +69,19 @@ def cuda_wgmma_skinny(a_MK: Tensor, b_KN: Tensor, *, columns: int = 0, stages: i
     return wgmma_skinny.bind(a_MK, b_KN, {"columns": columns, "stages": stages, "parts": parts})
 
 
-SKINNY_VARIANTS = (cuda_gemv, cuda_skinny, cuda_wgmma_skinny)
+@variant(
+    backend="cuda",
+    needs=("nvrtc", "cuda", "sm_90a"),
+    dtypes=("bf16", "fp16"),
+    techniques=("tma", "wgmma", "warp_specialised"),
+    space=wgmma_skinny.PARTS_SPACE,
+    admits=wgmma_skinny.admits_parts,
+)
+def cuda_wgmma_parts(
+    a_MK: Tensor, b_KN: Tensor, *, rows: int = 0, columns: int = 0, stages: int = 0, parts: int = 0
+) -> Launch:
+    """CUDA C++ for few tiles, the kernel of cuda_wgmma_skinny: a cluster divides K, and adds up through its shared memory."""
+    return wgmma_skinny.bind_parts(a_MK, b_KN, {"rows": rows, "columns": columns, "stages": stages, "parts": parts})
+
+
+SKINNY_VARIANTS = (cuda_gemv, cuda_skinny, cuda_wgmma_skinny, cuda_wgmma_parts)

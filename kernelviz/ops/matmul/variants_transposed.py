@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from kernelviz.ops.catalog.variant import Launch, variant
 from kernelviz.ops.matmul.tiles import admits_descriptors
 from kernelviz.ops.matmul.variants_triton import _DESCRIPTORS
-from kernelviz.ops.matmul.wgmma_choice import LAYOUT_SPACE, admits_layouts
+from kernelviz.ops.matmul.wgmma_choice import SPACE, admits_layouts
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -121,7 +121,7 @@ def triton_descriptors(
     needs=("nvrtc", "cuda", "sm_90a"),
     dtypes=("bf16", "fp16"),
     techniques=("tma", "wgmma", "warp_specialised", "multicast"),
-    space=LAYOUT_SPACE,
+    space=SPACE,
     admits=admits_layouts,
 )
 def cuda_wgmma(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kernelviz.core.problem import Problem
@@ -16,8 +16,6 @@ SPACE = {
     "stages": (0, 4, 3, 5, 6, 8),
 }
 """What may be tuned; 0, in all of them, is the choice of `choose`."""
-LAYOUT_SPACE = {**SPACE, "columns": (0, 256, 128, 64)}
-"""The same for products with transposed factors, whose kernel has no tiles of 192 columns."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -25,7 +23,8 @@ class Tile:
     """Times on an H200, bf16, behind a flush, from 512³ to 2048³ and from 256 × 1024 to 1024 × 1024 by 4096.
 
     `step_us`: of 64 steps of K. `begin_us`: to fill the stages first and to store C, which is partly beside the next tile.
-    `cluster_us`: what a cluster adds to that, because its blocks wait for each other. `stages`: the most that fit, or that help.
+    `cluster_us`: what a cluster adds to that, because its blocks wait for each other. `part_us`: for each part of a
+    tile, to add them up. `stages`: the most that fit, or that help.
     """
 
     rows: int
@@ -33,26 +32,27 @@ class Tile:
     step_us: float
     begin_us: float
     cluster_us: float
+    part_us: float
     stages: int
     clusters: tuple[int, ...]
 
 
 TILES = (
-    Tile(rows=128, columns=256, step_us=0.573, begin_us=1.8, cluster_us=0.9, stages=4, clusters=(2, 4, 1)),
-    Tile(rows=128, columns=192, step_us=0.430, begin_us=1.9, cluster_us=0.9, stages=5, clusters=(1,)),
-    Tile(rows=128, columns=128, step_us=0.292, begin_us=1.3, cluster_us=0.7, stages=6, clusters=(2, 4, 1)),
-    Tile(rows=64, columns=128, step_us=0.209, begin_us=0.4, cluster_us=0.3, stages=8, clusters=(1, 2)),
-    Tile(rows=64, columns=64, step_us=0.163, begin_us=0.35, cluster_us=0.3, stages=8, clusters=(1,)),
+    Tile(rows=128, columns=256, step_us=0.573, begin_us=1.8, cluster_us=0.9, part_us=4.0, stages=4, clusters=(2, 4, 1)),
+    Tile(rows=128, columns=192, step_us=0.43, begin_us=1.9, cluster_us=0.9, part_us=2.7, stages=5, clusters=(1,)),
+    Tile(rows=128, columns=128, step_us=0.31, begin_us=1.3, cluster_us=0.7, part_us=1.45, stages=6, clusters=(2, 4, 1)),
+    Tile(rows=64, columns=128, step_us=0.209, begin_us=0.4, cluster_us=0.3, part_us=0.55, stages=8, clusters=(1, 2)),
+    Tile(rows=64, columns=64, step_us=0.163, begin_us=0.35, cluster_us=0.3, part_us=0.3, stages=8, clusters=(1,)),
 )
 """The three boxes of B of 192 columns can be divided among blocks only into more and smaller copies; one block was 2 % faster.
 Small tiles copy more for each product: the tensor cores are busy a third of the time with 64 × 64, nine tenths with 128 × 256."""
+SUMS_US = 2.3
+"""To add up the parts of a tile, beside `Tile.part_us`: whoever is last waits for the others' sums, through the L2."""
 SHARED_STEP = 0.975
 """Part of the time of a step that remains if a cluster loads B once. 8192³: 1465 us without, 1426 with clusters of two blocks."""
-SUMS_US = 10.3
-"""To add up the parts of a tile of 128 × 256; of smaller ones by their area."""
 
 
-def options(rows: int, columns: int, cluster: int, stages: int) -> Options:
+def options(rows: int, columns: int, cluster: int, stages: int, split_k: int = 1) -> Options:
     """The kernel with this tile. Of three boxes of C, all are stored at a time, or one if there is no room; of a small tile one;
     otherwise two. Small tiles are few, and need no table of their order."""
     boxes = 1 if rows == BOX else 2 if columns != 192 else 3 if stages <= 4 else 1
@@ -66,7 +66,7 @@ def options(rows: int, columns: int, cluster: int, stages: int) -> Options:
         c_boxes=boxes,
         hilbert=int(rows != BOX),
         group=8,
-        split_k=1,
+        split_k=split_k,
     )
 
 
@@ -74,7 +74,7 @@ def estimated(m: int, n: int, k: int, multiprocessors: int, tile: Tile, cluster:
     """Time in us on an H200, without what all tiles need.
 
     >>> [round(estimated(512, 6144, 4096, 132, tile, tile.clusters[0]), 1) for tile in TILES]
-    [38.5, 29.4, 34.5, 41.3, 64.7]
+    [38.5, 29.4, 38.2, 41.3, 64.7]
     """
     of = options(tile.rows, tile.columns, cluster, tile.stages)
     tiles = -(-m // (of.rows * cluster)) * -(-n // of.columns)
@@ -87,8 +87,8 @@ def estimated(m: int, n: int, k: int, multiprocessors: int, tile: Tile, cluster:
     time_us = -(-division.whole // clusters) * (depths * step_us + begin_us)
     if division.parts > 1:
         rounds_of_parts = -(-(tiles - division.whole) * division.parts // clusters)
-        sums_us = SUMS_US * of.rows * of.columns / (128 * 256)
-        time_us += rounds_of_parts * (depths / division.parts * step_us + sums_us)
+        sums_us = SUMS_US + tile.part_us * division.parts
+        time_us += rounds_of_parts * (depths / division.parts * step_us + begin_us + sums_us)
     return time_us
 
 
@@ -99,22 +99,22 @@ def choose(m: int, n: int, k: int, multiprocessors: int) -> Options:
     >>> [(one.rows, one.columns, one.cluster) for one in (choose(*size, 132) for size in sizes)]
     [(128, 256, 2), (128, 192, 1), (128, 128, 2), (64, 128, 1), (64, 64, 1)]
     """
-    return _fastest(m, n, k, multiprocessors, TILES, split_k=True)
+    return _fastest(m, n, k, multiprocessors, split_k=True)
 
 
 def choose_for_layouts(m: int, n: int, k: int, multiprocessors: int) -> Options:
-    """The same for products with transposed factors, whose kernel has no tiles of 192 columns and no split-K.
+    """The same for products with transposed factors, whose kernel has no split-K.
 
     >>> [(one.rows, one.columns) for one in (choose_for_layouts(n, n, n, 132) for n in (512, 1024, 1536, 4096))]
-    [(64, 64), (64, 128), (128, 256), (128, 256)]
+    [(64, 64), (64, 128), (128, 192), (128, 256)]
     """
-    return _fastest(m, n, k, multiprocessors, [tile for tile in TILES if tile.columns != 192], split_k=False)
+    return _fastest(m, n, k, multiprocessors, split_k=False)
 
 
-def _fastest(m: int, n: int, k: int, multiprocessors: int, tiles: Iterable[Tile], *, split_k: bool) -> Options:
-    ways = ((tile, cluster) for tile in tiles for cluster in tile.clusters)
+def _fastest(m: int, n: int, k: int, multiprocessors: int, *, split_k: bool) -> Options:
+    ways = ((tile, cluster) for tile in TILES for cluster in tile.clusters)
     tile, cluster = min(ways, key=lambda way: estimated(m, n, k, multiprocessors, *way, split_k=split_k))
-    return options(tile.rows, tile.columns, cluster, tile.stages)
+    return options(tile.rows, tile.columns, cluster, tile.stages, split_k=int(split_k))
 
 
 def admits(configuration: Mapping[str, int], problem: Problem) -> str | None:

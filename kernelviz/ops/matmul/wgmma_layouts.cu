@@ -4,7 +4,7 @@
 //
 // It is the last kernel of the ladder in wgmma.cu: persistent blocks, one warpgroup that copies, CONSUMERS warpgroups that multiply, clusters
 // with multicast of B, and TMA stores. Definitions:
-//   COLUMNS      columns of a block's tile of C: 64, 128 or 256
+//   COLUMNS      columns of a block's tile of C: 64, 128, 192 or 256
 //   CONSUMERS    warpgroups that multiply, each 64 rows of the tile: 1 or 2
 //   STAGES       tiles of A and B in shared memory
 //   CLUSTER      blocks with neighbouring rows, each of which loads its part of their common tile of B for all of them

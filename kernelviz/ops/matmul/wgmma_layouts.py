@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -76,7 +75,7 @@ def bind_tt(a_KM: Tensor, b_NK: Tensor, tile: Tile) -> Launch:
 def _options(tile: Tile, sizes: tuple[int, int, int], of: Tensor) -> Options:
     """Those of the tile, or by `sizes` (M, N, K) and the multiprocessors where the tensors are."""
     if all(tile):
-        return replace(wgmma_choice.options(*tile), split_k=0)
+        return wgmma_choice.options(*tile, split_k=0)
     return wgmma_choice.choose_for_layouts(*sizes, limits(of.device)[0])
 
 

@@ -1,9 +1,10 @@
-// Matrix products with few rows on Hopper's tensor cores: C (m, n) = A (m, k) B (k, n) in bf16 or fp16, m <= ROWS, added up in fp32; all row-major.
+// Matrix products with few rows or few tiles on Hopper's tensor cores: C (m, n) = A (m, k) B (k, n) in bf16 or fp16, added up in fp32; all
+// row-major.
 //
 // The operands are exchanged: columns of B are the 64 rows of a wgmma, and the rows of A are its 8 to 128 columns. So no row of the tensor
-// cores is wasted on a few rows of A, and B streams through shared memory by TMA, once. The time is that of reading B.
+// cores is wasted on a few rows of A, and B streams through shared memory by TMA: once, if A has no more than ROWS rows.
 //   COLUMNS  columns of a block's tile of C: 64 for each of its warpgroups
-//   ROWS     rows of A, filled up with zeros: 8, 16, 32, 64 or 128
+//   ROWS     rows of a tile, the last of them filled up with zeros: 8, 16, 32, 64 or 128
 //   STAGES   tiles of B and A in shared memory; a warp of its own fills them
 //   PARTS    blocks of a cluster, each of which takes a part of K. They add up their sums through each other's shared memory, always in
 //            the same order.
@@ -46,7 +47,9 @@ extern "C" __global__ void __launch_bounds__(THREADS) matmul_wgmma_skinny(
     const unsigned stages = (at + 1023) / 1024 * 1024;  // the swizzle repeats every 1024 bytes
     const unsigned full = stages + STAGES * STAGE_BYTES, empty = full + 8 * STAGES;
     const int rank = PARTS > 1 ? rank_in_cluster() : 0;
-    const int column0 = blockIdx.x / PARTS * COLUMNS;
+    // The tiles of the same columns are neighbours, and find B in the L2.
+    const int row_tiles = (m + ROWS - 1) / ROWS, tile = blockIdx.x / PARTS;
+    const int row0 = tile % row_tiles * ROWS, column0 = tile / row_tiles * COLUMNS;
     const int depths = (k + DEPTH - 1) / DEPTH;
     const int first = (int)((long long)depths * rank / PARTS), end = (int)((long long)depths * (rank + 1) / PARTS);
     const int warpgroup = threadIdx.x / WARPGROUP, t = threadIdx.x % WARPGROUP;
@@ -72,7 +75,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) matmul_wgmma_skinny(
                 for (int box = 0; box < CONSUMERS; ++box) {
                     load_box(to + box * BOX_BYTES, maps + 128, column0 + 64 * box, i * DEPTH, loaded);
                 }
-                load_box(to + CONSUMERS * BOX_BYTES, maps, i * DEPTH, 0, loaded);
+                load_box(to + CONSUMERS * BOX_BYTES, maps, i * DEPTH, row0, loaded);
                 if (++stage == STAGES) {
                     stage = 0;
                     parity ^= 1;
@@ -122,7 +125,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) matmul_wgmma_skinny(
     }
     wait_for_cluster();
     constexpr int FOURS = COLUMNS / 4;
-    for (int i = rank * THREADS + threadIdx.x; i < m * FOURS; i += PARTS * THREADS) {
+    const int fours = min(m - row0, ROWS) * FOURS;
+    for (int i = rank * THREADS + threadIdx.x; i < fours; i += PARTS * THREADS) {
         const int row = i / FOURS, column = i % FOURS * 4;
         const unsigned from = stages + 4 * (row * PITCH + column);
         float4 sum = load_from(from, 0);
@@ -136,7 +140,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) matmul_wgmma_skinny(
         }
         if (column0 + column < n) {  // n is a multiple of 8
             const ELEMENT four[4] = {static_cast<ELEMENT>(sum.x), static_cast<ELEMENT>(sum.y), static_cast<ELEMENT>(sum.z), static_cast<ELEMENT>(sum.w)};
-            *reinterpret_cast<uint2*>(c + (long long)row * n + column0 + column) = *reinterpret_cast<const uint2*>(four);
+            *reinterpret_cast<uint2*>(c + (long long)(row0 + row) * n + column0 + column) = *reinterpret_cast<const uint2*>(four);
         }
     }
     wait_for_cluster();  // the sums of a block must last until the others have read them

@@ -1,4 +1,5 @@
-"""The kernel of `matmul` for few rows on Hopper's tensor cores (wgmma_skinny.cu): what may be tuned, choice by size, launch.
+"""The kernel of `matmul` for few rows or few tiles on Hopper's tensor cores (wgmma_skinny.cu): what may be tuned, choice by size,
+launch.
 
 Imports neither torch nor CUDA, so that a space can be listed without them.
 """
@@ -33,6 +34,10 @@ LEAST_AHEAD_BYTES = 16 * 1024
 """Of a multiprocessor: half of what hides the latency of memory by Little's law (`gemv.LEAST_AHEAD_BYTES`)."""
 SPACE = {"columns": (0, 128, 64), "stages": (0, 4, 3, 2, 5, 6, 8), "parts": (0, 1, 2, 3, 4, 6, 8)}
 """What may be tuned; 0, in all of them, is the choice of `choose`."""
+
+
+PARTS_SPACE = {"rows": (0, 64, 128), **SPACE}
+"""The same for products of any number of rows, in tiles of `rows`."""
 
 
 def padded_rows(m: int) -> int:
@@ -114,24 +119,85 @@ def admits(configuration: Mapping[str, int], problem: Problem) -> str | None:
     return None
 
 
+STEP_US = {(64, 64): 0.163, (64, 128): 0.218, (128, 64): 0.218, (128, 128): 0.31}
+"""Of 64 steps of K, by the rows and columns of a tile: what such tiles take in wgmma.cu on an H200."""
+SUMS_US, SUMS_US_OF_BOX = 1.0, 0.3
+"""To add up parts through shared memory, and for each 64 × 64 of a tile. Estimated, not measured."""
+
+
+def choose_parts(m: int, n: int, k: int, processors: int = MULTIPROCESSORS) -> tuple[int, Tile]:
+    """Rows, and tile: of which the least time is estimated, each with as many parts of K as there are multiprocessors for.
+
+    >>> [(rows, tile.columns, tile.parts) for rows, tile in (choose_parts(*s) for s in ((512, 512, 4096), (192, 640, 1536)))]
+    [(128, 128, 8), (64, 64, 3)]
+    """
+    ways = [_with_parts(m, n, k, processors, rows, columns) for rows, columns in STEP_US]
+    return min(ways, key=lambda way: _estimated_us(m, n, k, processors, *way))
+
+
+def _with_parts(m: int, n: int, k: int, processors: int, rows: int, columns: int) -> tuple[int, Tile]:
+    tiles = -(-m // rows) * -(-n // columns)
+    parts = max(1, min(8, processors // tiles, k // (2 * SHORTEST_PART)))
+    stage = next(number for number in (8, 6, 4) if Tile(columns=columns, stages=number, parts=parts).resident(rows))
+    return rows, Tile(columns=columns, stages=stage, parts=parts)
+
+
+def _estimated_us(m: int, n: int, k: int, processors: int, rows: int, tile: Tile) -> float:
+    blocks = -(-m // rows) * -(-n // tile.columns) * tile.parts
+    steps = -(-k // DEPTH) / tile.parts * STEP_US[rows, tile.columns]
+    sums_us = SUMS_US + SUMS_US_OF_BOX * rows * tile.columns / 64**2
+    return -(-blocks // processors) * (steps + sums_us * (tile.parts > 1))
+
+
+def admits_parts(configuration: Mapping[str, int], problem: Problem) -> str | None:
+    """As `admits`, for tiles of so many rows."""
+    if not all(configuration.values()):
+        return "0 is the choice by size, in all parameters or in none"
+    tile = Tile(**{name: value for name, value in configuration.items() if name != "rows"})
+    if tile.resident(configuration["rows"]) == 0:
+        return f"needs {tile.shared_bytes(configuration['rows']):,} bytes of shared memory"
+    if tile.parts > 1 and problem.sizes["k"] < tile.parts * SHORTEST_PART:
+        return f"parts of K would have fewer than {SHORTEST_PART} rows of B"
+    return None
+
+
+def bind_parts(a_MK: Tensor, b_KN: Tensor, parameters: Mapping[str, int]) -> Launch:
+    """The product of contiguous matrices (M, K) and (K, N) of bf16 or fp16. `parameters`: those of PARTS_SPACE.
+
+    Errors: BadField for matrices that are not contiguous, or whose rows are no multiples of 16 bytes.
+    """
+    from kernelviz.ops.kernels.gpu import multiprocessors
+
+    if all(parameters.values()):
+        rows, tile = parameters["rows"], Tile(**{name: value for name, value in parameters.items() if name != "rows"})
+    else:
+        processors = multiprocessors(a_MK.device) if a_MK.is_cuda else MULTIPROCESSORS
+        rows, tile = choose_parts(a_MK.shape[0], b_KN.shape[1], a_MK.shape[1], processors)
+    return _bind(a_MK, b_KN, rows, tile)
+
+
 def bind(a_MK: Tensor, b_KN: Tensor, parameters: Mapping[str, int]) -> Launch:
     """The product of contiguous matrices (M, K) and (K, N) of bf16 or fp16, M at most 128. `parameters`: those of SPACE.
 
     Errors: BadField for matrices that are not contiguous, whose rows are no multiples of 16 bytes, or with more rows.
     """
-    import torch
-
     from kernelviz.ops.kernels.gpu import multiprocessors
 
-    require_contiguous(a_MK=a_MK, b_KN=b_KN)
     (m, k), n = a_MK.shape, b_KN.shape[1]
     if m > MOST_ROWS:
         raise BadField("size m", m, f"this kernel holds at most {MOST_ROWS} rows of A; choose another variant")
-    require_pitch("k", k, a_MK.element_size())
-    require_pitch("n", n, b_KN.element_size())
     chosen = any(parameters.values())
     processors = multiprocessors(a_MK.device) if a_MK.is_cuda else MULTIPROCESSORS
-    tile, rows = Tile(**parameters) if chosen else choose(m, n, k, processors), padded_rows(m)
+    return _bind(a_MK, b_KN, padded_rows(m), Tile(**parameters) if chosen else choose(m, n, k, processors))
+
+
+def _bind(a_MK: Tensor, b_KN: Tensor, rows: int, tile: Tile) -> Launch:
+    import torch
+
+    require_contiguous(a_MK=a_MK, b_KN=b_KN)
+    (m, k), n = a_MK.shape, b_KN.shape[1]
+    require_pitch("k", k, a_MK.element_size())
+    require_pitch("n", n, b_KN.element_size())
     shared_bytes = tile.shared_bytes(rows)
     defines = tile.defines(nvrtc.element_type(a_MK.dtype), rows)
     kernel = nvrtc.kernel(
@@ -139,7 +205,7 @@ def bind(a_MK: Tensor, b_KN: Tensor, parameters: Mapping[str, int]) -> Launch:
     )
     c_MN = torch.empty((m, n), dtype=a_MK.dtype, device=a_MK.device)
     maps = tensor_maps([Boxes(a_MK, rows), Boxes(b_KN, DEPTH)])
-    blocks, threads = -(-n // tile.columns) * tile.parts, 2 * tile.columns + 32
+    blocks, threads = -(-m // rows) * -(-n // tile.columns) * tile.parts, 2 * tile.columns + 32
     sizes = tuple(map(ctypes.c_int, (m, n, k)))
 
     def launch() -> Tensor:

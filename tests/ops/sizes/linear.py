@@ -10,4 +10,6 @@ _LARGE = ({"m": 1000, "n": 1032, "k": 520}, {"m": 65, "n": 4096, "k": 4096}, {"m
 _OPS = ("linear_relu", "linear_gelu", "linear_silu")
 ODD = dict.fromkeys(_OPS, _SIZES)
 LARGE = dict.fromkeys(_OPS, _LARGE)
-COMPILED = dict.fromkeys(_OPS, ({"m": 512, "n": 512, "k": 512}, {"m": 16, "n": 136, "k": 72}))
+COMPILED = dict.fromkeys(
+    _OPS, ({"m": 2048, "n": 2048, "k": 4096}, {"m": 512, "n": 512, "k": 512}, {"m": 16, "n": 136, "k": 72})
+)
