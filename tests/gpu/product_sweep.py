@@ -1,9 +1,9 @@
-"""Times of the wgmma kernel of small products with many tiles, clusters and stages, beside cuBLAS and `triton_grouped`.
+"""Times of the wgmma kernels of small products with every tile, and of their parts of K, beside cuBLAS and Triton.
 
     python tests/gpu/product_sweep.py FILE [MxNxK…]
 
-Each configuration is compared with cuBLAS's product first. FILE gets a line of JSON for each size: the median time of each in µs
-behind a flush, or what is wrong. The kernel is also tried with tensor maps that are fetched before its barriers are ready.
+Each configuration is compared with cuBLAS's product first. FILE gets a line of JSON for each size and direction: the median time
+of each in µs behind a flush, or what is wrong. `wgmma_choice.TILES` and `wgmma_skinny.STEP_US` have their times from such files.
 """
 
 from __future__ import annotations
@@ -11,10 +11,9 @@ from __future__ import annotations
 import json
 import os
 import sys
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from itertools import product
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -25,109 +24,127 @@ from kernelviz.core.chunks import parts
 from kernelviz.measure.session.device_session import open_session
 from kernelviz.measure.timing.timer import BoundLaunch
 from kernelviz.ops.kernels import nvrtc
-from kernelviz.ops.kernels.limits import MOST_SHARED_BYTES
-from kernelviz.ops.matmul import triton, wgmma
-from kernelviz.ops.matmul.wgmma import Options
+from kernelviz.ops.kernels.limits import MULTIPROCESSORS
+from kernelviz.ops.matmul import triton, triton_strided, wgmma, wgmma_choice, wgmma_layouts, wgmma_skinny
+from kernelviz.ops.matmul.wgmma import DEPTH, Division, Options
 
+Bind = Callable[[], Callable[[], Any]]
 SIZES = (
     *((n, n, n) for n in (512, 768, 1024, 1280, 1536, 2048)),
-    *((256, 1024, 4096), (256, 4096, 4096), (1024, 1024, 4096), (512, 512, 4096)),
+    *((512, 512, 1024), (512, 512, 2048), (512, 512, 4096), (256, 1024, 4096), (1024, 512, 4096), (256, 256, 8192)),
+    *((1024, 1024, 4096), (256, 4096, 4096), (192, 640, 1536), (1024, 4096, 512)),
 )
+PARTS = (2, 3, 4, 6, 8)
 ROUNDS, AT_ONCE = 12, 50
 """Blocks of each configuration, and configurations of a batch, so that its load is that of a burst."""
-LATE = "    wait_for_cluster();\n\n#if SPECIALISED\n"
-EARLY = """    if (threadIdx.x == (SPECIALISED ? CONSUMERS * WARPGROUP : 0)) {
-        acquire_map(maps);
-        acquire_map(maps + 128);
-        asm volatile("prefetch.tensormap [%0];" ::"l"(maps) : "memory");
-        asm volatile("prefetch.tensormap [%0];" ::"l"(maps + 128) : "memory");
-    }
-"""
-"""Before the blocks of a cluster wait for each other's barriers."""
+ELEMENT = "__nv_bfloat16"
 
 
-INCLUDED = '#include "wgmma.cuh"\n'
+def tiles() -> Iterator[tuple[str, tuple[int, int, int, int]]]:
+    """Rows, columns, cluster and stages of every tile."""
+    for tile in wgmma_choice.TILES:
+        for cluster in tile.clusters:
+            yield f"{tile.rows}x{tile.columns} cluster {cluster}", (tile.rows, tile.columns, cluster, tile.stages)
 
 
-def narrow() -> str:
-    """The instruction for tiles of 64 columns, which no variant has."""
-    registers = ", ".join(f"%{i}" for i in range(32))
-    operands = ", ".join(f'"+f"(d[{i}])' for i in range(32))
-    return f"""
-__device__ __forceinline__ void wgmma(float (&d)[32], unsigned long long a, unsigned long long b, int add) {{
-    asm volatile(
-        "{{\\n.reg .pred p;\\nsetp.ne.b32 p, %34, 0;\\n"
-        "wgmma.mma_async.sync.aligned.m64n64k16.f32." ELEMENT_PTX "." ELEMENT_PTX " "
-        "{{{registers}}}, %32, %33, p, 1, 1, 0, %35;\\n}}\\n"
-        : {operands}
-        : "l"(a), "l"(b), "r"(add), "n"(B_K_CONTIGUOUS ? 0 : 1));
-}}
-"""
+def sources() -> Iterator[tuple[Path, dict[str, str], str]]:
+    """What is compiled, each once, before anything is measured."""
+    for _, tile in tiles():
+        options = wgmma_choice.options(*tile, split_k=0)
+        for one in (options, replace(options, split_k=1)):
+            yield wgmma.SOURCE, one.defines(ELEMENT), "matmul_wgmma"
+        for k_contiguous in (True, False):
+            macros = wgmma_layouts.defines(options, ELEMENT, a_k_contiguous=k_contiguous, b_k_contiguous=k_contiguous)
+            yield wgmma_layouts.SOURCE, macros, "matmul_wgmma_layouts"
+    for rows, columns in wgmma_skinny.STEP_US:
+        for count in (1, *PARTS):
+            tile_in_parts = wgmma_skinny.with_stages(rows, columns, count)
+            yield wgmma_skinny.SOURCE, tile_in_parts.defines(ELEMENT, rows), "matmul_wgmma_skinny"
 
 
-def configurations() -> Iterator[tuple[str, Options]]:
-    """Those whose shared memory fits. C goes to memory from registers by blocks of one tile, or by TMA from persistent ones, in
-    the order of groups or of Hilbert's curve."""
-    stores = {
-        "registers": {"persistent": 0, "c_boxes": 0, "hilbert": 0},
-        "tma": {"persistent": 1, "c_boxes": 1, "hilbert": 0},
-        "hilbert": {"persistent": 1, "c_boxes": 1, "hilbert": 1},
-    }
-    for consumers, columns, stages, cluster, store in product((1, 2), (64, 128), (4, 6, 8), (1, 2, 4), stores):
-        options = Options(
-            consumers=consumers, columns=columns, stages=stages, cluster=cluster, specialised=1, **stores[store]
-        )
-        if options.shared_bytes <= MOST_SHARED_BYTES and options.rows_of_b % 8 == 0:
-            yield f"{options.rows}x{columns} stages {stages} cluster {cluster} {store}", options
+def compiled(work: tuple[Path, dict[str, str], str]) -> None:
+    source, macros, name = work
+    nvrtc.compile_cubin(source, "sm_90a", macros, name)
 
 
-def sources(folder: Path) -> Mapping[str, Path]:
-    """The kernel with the narrow instruction, and one that fetches its tensor maps early, too."""
-    code = wgmma.SOURCE.read_text()
-    assert code.count(LATE) == code.count(INCLUDED) == 1
-    code = code.replace(INCLUDED, INCLUDED + narrow())
-    files = {"": folder / "wgmma.cu", " early maps": folder / "early.cu"}
-    for how, file in files.items():
-        file.write_text(code.replace(LATE, EARLY + LATE) if how else code)
-    return files
+def in_parts(a: torch.Tensor, b: torch.Tensor, options: Options, count: int) -> Callable[[], Any]:
+    """The launch with so many parts of every tile."""
+    own = wgmma.divided
 
+    def forced(tiles: int, depths: int, clusters: int, options: Options) -> Division:
+        return Division(whole=tiles, parts=1) if count == 1 else Division(whole=0, parts=count)
 
-def compiled(work: tuple[Path, dict[str, str]]) -> None:
-    nvrtc.compile_cubin(work[0], "sm_90a", work[1], "matmul_wgmma")
-
-
-def bound(a: torch.Tensor, b: torch.Tensor, source: Path, options: Options) -> Callable[[], Any]:
-    """The launch of this kernel file."""
-    kept = wgmma.SOURCE
-    wgmma.SOURCE = source
+    wgmma.divided = forced
     try:
         return wgmma.bind(a, b, options)
     finally:
-        wgmma.SOURCE = kept
+        wgmma.divided = own
 
 
-def times_of(session: Any, m: int, n: int, k: int, kernels: Mapping[str, tuple[Path, Options]]) -> dict[str, object]:
+def forward(a: torch.Tensor, b: torch.Tensor) -> dict[str, Bind]:
+    """By name, what binds each call."""
+    (m, k), n = a.shape, b.shape[1]
+    out = torch.empty((m, n), device=a.device, dtype=a.dtype)
+    calls: dict[str, Bind] = {
+        "cuBLAS": lambda: lambda: torch.mm(a, b, out=out),
+        "triton_grouped": lambda: triton.bind_grouped(a, b, compute=None),
+        "by size": lambda: wgmma.bind(a, b, wgmma_choice.choose(m, n, k, MULTIPROCESSORS)),
+    }
+    if m <= wgmma_skinny.MOST_ROWS:
+        calls["skinny"] = lambda: wgmma_skinny.bind(a, b, {"columns": 0, "stages": 0, "parts": 0})
+    for name, tile in tiles():
+        options = wgmma_choice.options(*tile)
+        of_all = -(-m // (options.rows * options.cluster)) * -(-n // options.columns)
+        for count in (1, *PARTS):
+            if count == 1 or (of_all * count * options.cluster <= MULTIPROCESSORS and k >= 2 * DEPTH * count):
+                calls[f"{name} parts {count}"] = lambda options=options, count=count: in_parts(a, b, options, count)  # type: ignore[misc]
+    for rows, columns in wgmma_skinny.STEP_US:
+        for count in (1, *PARTS):
+            blocks = -(-m // rows) * -(-n // columns) * count
+            if count == 1 or (blocks <= MULTIPROCESSORS and k >= 2 * DEPTH * count):
+                tile_in_parts = wgmma_skinny.with_stages(rows, columns, count)
+                how = {"rows": rows, "columns": columns, "stages": tile_in_parts.stages, "parts": count}
+                calls[f"exchanged {rows}x{columns} parts {count}"] = lambda how=how: wgmma_skinny.bind_parts(a, b, how)  # type: ignore[misc]
+    return calls
+
+
+def backward(a: torch.Tensor, b: torch.Tensor, dc: torch.Tensor) -> dict[str, Bind]:
+    """By name, what binds both products of the backward pass."""
+    out = torch.empty_like(a), torch.empty_like(b)
+
+    def library() -> Callable[[], Any]:
+        return lambda: (torch.mm(dc, b.t(), out=out[0]), torch.mm(a.t(), dc, out=out[1]))
+
+    def both(one: Callable[[], Any], other: Callable[[], Any]) -> Callable[[], Any]:
+        return lambda: (one(), other())
+
+    def own(tile: tuple[int, int, int, int]) -> Bind:
+        return lambda: both(wgmma_layouts.bind_nt(dc, b, tile), wgmma_layouts.bind_tn(a, dc, tile))
+
+    return {
+        "cuBLAS": library,
+        "triton_grouped": lambda: both(
+            triton_strided.bind_strided(dc, b.t(), compute=None), triton_strided.bind_strided(a.t(), dc, compute=None)
+        ),
+        "by size": own((0, 0, 0, 0)),
+        **{name: own(tile) for name, tile in tiles()},
+    }
+
+
+def times_of(session: Any, calls: Mapping[str, Bind], right: Sequence[torch.Tensor]) -> dict[str, object]:
     """By name, the median time in µs, or what is wrong."""
-    torch.manual_seed(1)
-    a, b = (torch.randn(shape, device="cuda", dtype=torch.bfloat16) for shape in ((m, k), (k, n)))
-    right = torch.mm(a, b)
     told: dict[str, object] = {}
     ready: dict[str, Any] = {}
-    out = torch.empty_like(right)
-    others: dict[str, Callable[[], Any]] = {
-        "cuBLAS": lambda: torch.mm(a, b, out=out),
-        "triton_grouped": triton.bind_grouped(a, b, compute=None),
-    }
-    launches = {**others, **dict.fromkeys(kernels)}
-    for name, launch in launches.items():
+    for name, bind in calls.items():
         try:
-            call = launch or bound(a, b, *kernels[name])
+            call = bind()
             result = call()
             torch.cuda.synchronize()
-            if not torch.allclose(result, right, rtol=2e-2, atol=1e-1):
+            results = result if isinstance(result, tuple) else (result,)
+            if all(torch.allclose(x, y, rtol=2e-2, atol=0.5) for x, y in zip(results, right, strict=True)):
+                ready[name] = session.timer.prepare(BoundLaunch(call))
+            else:
                 told[name] = "wrong"
-                continue
-            ready[name] = session.timer.prepare(BoundLaunch(call))
         except Exception as error:
             told[name] = f"{type(error).__name__}: {error}"[:200]
     blocks: dict[str, list[float]] = {name: [] for name in ready}
@@ -141,24 +158,25 @@ def times_of(session: Any, m: int, n: int, k: int, kernels: Mapping[str, tuple[P
 def main(arguments: Sequence[str]) -> int:
     file = Path(arguments[0])
     sizes = [tuple(map(int, text.split("x"))) for text in arguments[1:]] or SIZES
-    with tempfile.TemporaryDirectory() as folder:
-        every = sources(Path(folder))
-        kernels = {
-            f"{name}{how}": (source, options) for name, options in configurations() for how, source in every.items()
-        }
-        works = [(source, options.defines("__nv_bfloat16")) for source, options in kernels.values()]
-        with ProcessPoolExecutor(min(16, os.cpu_count() or 1)) as pool:
-            list(pool.map(compiled, works, chunksize=4))
-        session = open_session("cuda:0")
-        with file.open("w") as lines:
-            for m, n, k in sizes:
-                told = times_of(session, m, n, k, kernels)
-                lines.write(json.dumps({"m": m, "n": n, "k": k, "us": told}) + "\n")
+    with ProcessPoolExecutor(min(16, os.cpu_count() or 1)) as pool:
+        list(pool.map(compiled, sources()))
+    session = open_session("cuda:0")
+    with file.open("w") as lines:
+        for m, n, k in sizes:
+            torch.manual_seed(1)
+            a, b, dc = (torch.randn(one, device="cuda", dtype=torch.bfloat16) for one in ((m, k), (k, n), (m, n)))
+            for direction, calls, right in (
+                ("forward", forward(a, b), (torch.mm(a, b),)),
+                ("backward", backward(a, b, dc), (torch.mm(dc, b.t()), torch.mm(a.t(), dc))),
+            ):
+                told = times_of(session, calls, right)
+                lines.write(json.dumps({"m": m, "n": n, "k": k, "direction": direction, "us": told}) + "\n")
                 lines.flush()
                 numbers = {name: one for name, one in told.items() if isinstance(one, float)}
                 for name in sorted(numbers, key=numbers.__getitem__)[:6]:
-                    print(f"{m} x {n} x {k}: {numbers[name]:8.3f} us {name}", flush=True)  # noqa: T201
-                print(f"    cuBLAS {numbers.get('cuBLAS')}, {len(told) - len(numbers)} without a time", flush=True)  # noqa: T201
+                    print(f"{m} x {n} x {k} {direction}: {numbers[name]:8.3f} us {name}", flush=True)  # noqa: T201
+                wrong = {name: one for name, one in told.items() if name not in numbers}
+                print(f"    cuBLAS {numbers.get('cuBLAS')}, by size {numbers.get('by size')}, {wrong}", flush=True)  # noqa: T201
     return 0
 
 

@@ -138,8 +138,13 @@ def choose_parts(m: int, n: int, k: int, processors: int = MULTIPROCESSORS) -> t
 def _with_parts(m: int, n: int, k: int, processors: int, rows: int, columns: int) -> tuple[int, Tile]:
     tiles = -(-m // rows) * -(-n // columns)
     parts = max(1, min(8, processors // tiles, k // (2 * SHORTEST_PART)))
-    stage = next(number for number in (8, 6, 4) if Tile(columns=columns, stages=number, parts=parts).resident(rows))
-    return rows, Tile(columns=columns, stages=stage, parts=parts)
+    return rows, with_stages(rows, columns, parts)
+
+
+def with_stages(rows: int, columns: int, parts: int) -> Tile:
+    """The tile with up to eight stages, as many as fit."""
+    tiles = (Tile(columns=columns, stages=stages, parts=parts) for stages in (8, 6, 4))
+    return next(tile for tile in tiles if tile.resident(rows))
 
 
 def _estimated_us(m: int, n: int, k: int, processors: int, rows: int, tile: Tile) -> float:
