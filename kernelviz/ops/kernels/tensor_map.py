@@ -17,7 +17,7 @@ BOX_ROW_BYTES = 128
 """The width of all boxes here, which is also the widest that TMA swizzles."""
 PITCH_BYTES = 16
 """TMA needs rows that begin at multiples of 16 bytes."""
-_WORDS = 16
+_NUMBERS = 16
 """Numbers of 64 bits in a tensor map."""
 _ELEMENTS = {1: "UINT8", 2: "UINT16", 4: "UINT32"}
 """By bytes an element. Integers, so that no bits are changed."""
@@ -90,8 +90,8 @@ def tensor_maps(tensors: Sequence[Mapped]) -> ctypes.Array[ctypes.c_uint64]:
     Zeros for a tensor that is not on a GPU, where nothing is launched and no driver encodes a map. Errors: DeviceError where
     the driver refuses one.
     """
-    words = [word for one in tensors for word in (one.encoded() if one.device.type == "cuda" else [0] * _WORDS)]
-    return (ctypes.c_uint64 * len(words))(*words)
+    numbers = [n for one in tensors for n in (one.encoded() if one.device.type == "cuda" else [0] * _NUMBERS)]
+    return (ctypes.c_uint64 * len(numbers))(*numbers)
 
 
 def accepted(status: Any, encoded: Any, what: str) -> list[int]:
@@ -100,4 +100,4 @@ def accepted(status: Any, encoded: Any, what: str) -> list[int]:
 
     if status != driver.CUresult.CUDA_SUCCESS:
         raise DeviceError(f"the driver does not accept a tensor map of {what}: {status.name}")
-    return [int(word) for word in encoded.opaque]
+    return [int(number) for number in encoded.opaque]
