@@ -17,6 +17,7 @@ import sample_runs as samples
 import kernelviz as kv
 from kernelviz import bench as use_cases
 from kernelviz.bench import Bench
+from kernelviz.bench import gallery as use_case
 from kernelviz.bench.best import auto_names
 from kernelviz.bench.gallery import (
     Family,
@@ -160,9 +161,7 @@ def test_the_command_and_the_frame_hold_the_same(bench: Bench, capsys: pytest.Ca
     recorded = {r["run"]: r for r in listed if r["run"]}
     assert sorted(recorded) == sorted(shipped_runs.names())
     assert "is fastest" in recorded["h200-softmax"]["insight"]
-    assert {r["command"] for r in listed if r["op"] == "relu"} == {"kernelviz run relu"}
-    assert main(["gallery", "--op", "relu"]) == 0
-    assert "not recorded; `kernelviz run relu` measures it here" in capsys.readouterr().out
+    assert {r["command"] for r in listed if r["run"] == "h200-softmax"} == {"kernelviz runs show h200-softmax"}
     assert main(["gallery", "--op", "rel"]) == 2
     assert "relu" in capsys.readouterr().err
 
@@ -181,3 +180,14 @@ def test_a_thumbnail_is_small_and_draws_every_line_inside_its_frame(bench: Bench
                 assert 0 <= x <= 320, one.run.id
                 assert 0 <= y <= 170, one.run.id
     assert "no correct time" in thumbnail("add", recordings.Sketch())
+
+
+def test_an_op_without_a_recorded_run_names_the_command_that_measures_it(
+    bench: Bench, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    every = use_case.recorded_runs
+    monkeypatch.setattr(use_case, "recorded_runs", lambda bench: tuple(r for r in every(bench) if r.run.op != "relu"))
+    assert main(["gallery", "--op", "relu"]) == 0
+    assert "not recorded; `kernelviz run relu` measures it here" in capsys.readouterr().out
+    (relu,) = (r for r in kv.gallery().to_dict("records") if r["op"] == "relu")
+    assert relu["command"] == "kernelviz run relu"

@@ -220,9 +220,9 @@ def test_records_have_a_line_for_each_rung_with_gain_and_published_gain(bench: B
     assert (wide["over"], wide["verdict"], wide["status"]) == ("cuda_wgmma_specialised", "faster", "faster")
     assert wide["gain_low"] < wide["gain"] < wide["gain_high"]
     assert wide["published"][0]["factor"] == pytest.approx(1.2249, abs=1e-3)
-    assert (
-        len(msgspec.json.decode(use_case.as_json(ladder, changes_of(bench, ladder, machine_code=False), "cuda"))) == 13
-    )
+    cuda = msgspec.json.decode(use_case.as_json(ladder, changes_of(bench, ladder, machine_code=False), "cuda"))
+    assert [r["variant"] for r in cuda] == [r["variant"] for r in records if r["backend"] == "cuda"]
+    assert len(cuda) > 10
 
 
 def test_the_plan_measures_all_rungs_and_libraries_and_what_begins_a_ladder_although_it_is_slow(bench: Bench) -> None:

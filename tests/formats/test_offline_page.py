@@ -159,8 +159,8 @@ def test_nothing_is_loaded_and_only_the_pages_own_scripts_may_run() -> None:
 
 
 def many(count: int) -> Run:
-    """Cases as an H200 gave them, with all their samples, again at other sizes until there are so many."""
-    run = shipped_runs.load("h200-copy")
+    """Cases as an H100 gave them, with all their samples, again at other sizes until there are so many."""
+    run = shipped_runs.load("h100-80gb-hbm3-copy")
     per_size = len(run.plan.variants)
     results: list[Result] = []
     problems = []
