@@ -3,7 +3,7 @@
     python tests/gpu/product_sweep.py FILE [MxNxK…]
 
 Each configuration is compared with cuBLAS's product first. FILE gets a line of JSON for each size and direction: the median time
-of each in µs behind a flush, or what is wrong. `wgmma_choice.TILES` and `wgmma_skinny.STEP_US` have their times from such files.
+of each in µs behind a flush, or what is wrong. `wgmma_choice.TILES` has its times from such files.
 """
 
 from __future__ import annotations

@@ -224,9 +224,10 @@ def recorded() -> Iterator[tuple[str, Limiter]]:
 
 
 def test_few_of_the_recorded_cases_are_unclear() -> None:
-    """Before the rules on half of a roof, threads in flight and the empty kernel of the model: 9.6, 9.8 and 27.5 %. Attention,
-    of which a third is unclear (all kernels reach 25 to 47 % of the tensor cores with 1,024 keys), makes it more. A recorded sweep of convolutions with 64 filters, which reach 35 to 48 % of the tensor cores and no other roof, counts apart, and so do
-    a run of a machine that was not calibrated and ops whose work has no roof."""
+    """Before the rules on half of a roof, threads in flight and the empty kernel of the model: 9.6, 9.8 and 27.5 %. With
+    attention, a third of whose cases are unclear (with 1,024 keys, all kernels reach 25 to 47 % of the tensor cores), it is
+    10.2 %. A recorded sweep of convolutions with 64 filters, which reach 35 to 48 % of the tensor cores and no other roof, counts
+    apart, and so do a run of a machine that was not calibrated and ops whose work has no roof."""
     answers: dict[str, list[LimiterKind]] = {}
     for source, found in recorded():
         answers.setdefault(source, []).append(found.kind)

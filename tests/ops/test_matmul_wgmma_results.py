@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
 import pytest
 import torch
 from emulator import MODES, Argument, Emulator, Grid, Output, needs_compiler, tensor_maps
 
+from kernelviz.core.problem import Problem
 from kernelviz.ops.matmul import variants_wgmma as ladder
 from kernelviz.ops.matmul import wgmma, wgmma_choice, wgmma_skinny
 from kernelviz.ops.matmul.wgmma import BOX, DEPTH, Division, Function, Options, divided, hilbert_order
@@ -95,15 +97,39 @@ DIVIDED = {
     "192 columns, four blocks of a cluster": (wgmma_choice.options(128, 192, 4, 3), (500, 200, 52 * DEPTH), 3),
     "192 columns, no cluster": (wgmma_choice.options(128, 192, 1, 4), (130, 200, 3 * DEPTH), 2),
     "small tiles, six parts": (wgmma_choice.options(64, 128, 1, 3), (72, 120, 30 * DEPTH), 13),
-    "small tiles, two blocks of a cluster": (wgmma_choice.options(64, 128, 2, 3), (200, 136, 25 * DEPTH + 8), 5),
-    "the smallest tiles": (wgmma_choice.options(64, 64, 1, 8), (136, 72, 21 * DEPTH), 4),
+    "small tiles, clusters, five parts": (wgmma_choice.options(64, 128, 2, 3), (100, 120, 30 * DEPTH + 8), 5),
+    "the smallest tiles, two parts": (wgmma_choice.options(64, 64, 1, 8), (136, 72, 42 * DEPTH), 13),
 }
 
 
 @pytest.mark.parametrize("case", DIVIDED)
 def test_tiles_by_size_and_parts_of_k_are_right(case: str, emulator: Emulator) -> None:
-    options, sizes, clusters = DIVIDED[case]
-    assert faults(emulator, options, sizes, most_clusters=clusters) == []
+    options, (m, n, k), clusters = DIVIDED[case]
+    tiles = -(-m // (options.rows * options.cluster)) * -(-n // options.columns)
+    assert (divided(tiles, -(-k // DEPTH), clusters, options).parts > 1) == ("part" in case)
+    assert faults(emulator, options, (m, n, k), most_clusters=clusters) == []
+
+
+WHOLE = {"two blocks of a cluster": (64, 128, 2, 3), "small": (64, 128, 1, 8), "smallest": (64, 64, 1, 3)}
+
+
+@pytest.mark.parametrize("case", WHOLE)
+def test_small_tiles_without_parts_are_right(case: str, emulator: Emulator) -> None:
+    options = wgmma_choice.options(*WHOLE[case], split_k=0)
+    assert faults(emulator, options, (200, 136, 25 * DEPTH + 8), most_clusters=3) == []
+
+
+def test_every_configuration_that_may_be_tuned_stores_whole_rounds_of_boxes() -> None:
+    """Else a box would be filled again while TMA reads it."""
+    problem = Problem(op="matmul", sizes={"m": 512, "n": 512, "k": 512}, dtype="bf16")
+    names, values = wgmma_choice.SPACE.keys(), itertools.product(*wgmma_choice.SPACE.values())
+    admitted = [
+        one for one in (dict(zip(names, v, strict=True)) for v in values) if wgmma_choice.admits(one, problem) is None
+    ]
+    assert len(admitted) > 50
+    for one in admitted:
+        options = wgmma_choice.options(**one)
+        assert options.columns // BOX % options.c_boxes == 0, one
 
 
 @pytest.mark.parametrize("function", ["relu", "gelu", "silu"])

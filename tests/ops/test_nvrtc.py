@@ -1,5 +1,6 @@
 """CUDA C++ is compiled with the headers of the wheels, kept by what went into it, and an error brings the compiler's log."""
 
+import ctypes
 import re
 import struct
 import sysconfig
@@ -136,13 +137,18 @@ def test_an_error_brings_the_log(source: Path) -> None:
 
 
 class Driver:
-    """The driver's attributes of one function, of which the GPU allows at most 200,000."""
+    """The driver's attributes of one function, of which the GPU allows at most 200,000; and what it would launch."""
 
+    CUlaunchConfig = SimpleNamespace
+    CUlaunchAttributeID = SimpleNamespace(CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION="cluster")
     CUresult = SimpleNamespace(CUDA_SUCCESS=0)
     CUfunction_attribute = SimpleNamespace(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES="bytes")
 
     def __init__(self) -> None:
         self.value = 0
+
+    def CUlaunchAttribute(self) -> SimpleNamespace:
+        return SimpleNamespace(value=SimpleNamespace(clusterDim=SimpleNamespace()))
 
     def cuKernelGetFunction(self, handle: int) -> tuple[int, int]:
         return 0, handle
@@ -155,6 +161,30 @@ class Driver:
             return (SimpleNamespace(name="CUDA_ERROR_INVALID_VALUE"),)
         self.value = value
         return (0,)
+
+    def cuLaunchKernelEx(self, config: SimpleNamespace, function: int, addresses: int, extra: int) -> tuple[object]:
+        """Reads the parameters of `int* p, Maps maps, int n` as a kernel would, with maps of 24 bytes."""
+        p, maps, n = (ctypes.c_void_p * 3).from_address(addresses)
+        numbers = tuple((ctypes.c_uint64 * 3).from_address(maps or 0))
+        self.launched = (config, function, ctypes.c_void_p.from_address(p or 0).value, numbers)
+        self.number = ctypes.c_int.from_address(n or 0).value
+        return (0 if function else SimpleNamespace(name="CUDA_ERROR_ILLEGAL_ADDRESS"),)
+
+
+def test_arrays_are_handed_over_by_value_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    driver = Driver()
+    monkeypatch.setattr("cuda.bindings.driver", driver)
+    config = nvrtc._driver_config.__wrapped__((6, 2), 128, 2, 1024, 77)  # type: ignore[attr-defined]
+    maps = (ctypes.c_uint64 * 3)(5, 6, 2**63)
+    nvrtc._launch_with_arrays(config, 9, (4096, maps, ctypes.c_int(-3)))  # type: ignore[attr-defined]
+    assert driver.launched == (config, 9, 4096, (5, 6, 2**63))
+    assert driver.number == -3
+    assert (config.gridDimX, config.gridDimY, config.gridDimZ, config.blockDimX) == (6, 2, 1, 128)
+    assert (config.hStream, config.sharedMemBytes, config.attrs[0].value.clusterDim.x) == (77, 1024, 2)
+    with pytest.raises(RuntimeError, match=r"^CUDA_ERROR_ILLEGAL_ADDRESS: "):
+        nvrtc._launch_with_arrays(config, 0, (4096, maps, ctypes.c_int(-3)))  # type: ignore[attr-defined]
+    with pytest.raises(ValueError, match="7 blocks are no whole number of clusters of 2"):
+        nvrtc._driver_config.__wrapped__(7, 128, 2, 0, 0)  # type: ignore[attr-defined]
 
 
 def test_a_later_binding_takes_no_shared_memory_from_an_earlier_one(monkeypatch: pytest.MonkeyPatch) -> None:

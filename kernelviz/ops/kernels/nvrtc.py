@@ -167,7 +167,8 @@ class TorchDriver:
 
         stream = torch.cuda.current_stream().cuda_stream
         if any(isinstance(argument, ctypes.Array) for argument in args):
-            _launch_with_arrays(stream, kernel, _driver_config(blocks, threads, cluster, shared_bytes), args)
+            config = _driver_config(blocks, threads, cluster, shared_bytes, stream)
+            _launch_with_arrays(config, _function(kernel, torch.cuda.current_device()), args)
         else:
             core.launch(_stream(stream), _config(blocks, threads, cluster, shared_bytes), kernel, *args)
 
@@ -180,7 +181,7 @@ class TorchDriver:
             status, blocks = driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(function, threads, shared_bytes)
             blocks *= torch.cuda.get_device_properties(torch.cuda.current_device()).multi_processor_count
         else:
-            config = _driver_config(cluster, threads, cluster, shared_bytes)
+            config = _driver_config(cluster, threads, cluster, shared_bytes, stream=0)
             status, clusters = driver.cuOccupancyMaxActiveClusters(function, config)
             blocks = clusters * cluster
         if status != driver.CUresult.CUDA_SUCCESS or blocks < 1:
@@ -224,8 +225,8 @@ def launch(kernel: Any, blocks: Size, threads: Size, *args: Any, cluster: int = 
     """Enqueue a kernel on torch's current stream.
 
     `blocks` counts blocks, also where `cluster` of them (along x) form a cluster; then it must be a multiple of `cluster`.
-    Arguments: ints are pointers; sizes and scalars are ctypes or numpy scalars of the parameter's type; a ctypes array is handed
-    over by value, beside ctypes scalars.
+    Arguments: ints are pointers; sizes and scalars are ctypes or numpy scalars of the parameter's type. A ctypes array is handed
+    over by value; all other arguments of that launch are ints or ctypes scalars.
     """
     active.launch(kernel, blocks, threads, cluster, shared_bytes, args)
 
@@ -301,19 +302,25 @@ def _config(blocks: Size, threads: Size, cluster: int, shared_bytes: int) -> Any
     if cluster == 1:
         return LaunchConfig(grid=blocks, block=threads, shmem_size=shared_bytes)
     # With a cluster, cuda.core's grid counts clusters.
-    whole = (blocks,) if isinstance(blocks, int) else blocks
-    if whole[0] % cluster:
-        raise ValueError(f"{whole[0]} blocks are no whole number of clusters of {cluster}")
-    grid = (whole[0] // cluster, *whole[1:])
-    return LaunchConfig(grid=grid, cluster=cluster, block=threads, shmem_size=shared_bytes)
+    return LaunchConfig(grid=_clusters(blocks, cluster), cluster=cluster, block=threads, shmem_size=shared_bytes)
+
+
+def _clusters(blocks: Size, cluster: int) -> tuple[int, ...]:
+    """The grid in clusters. Raises ValueError for blocks that are no whole number of them."""
+    x, *others = (blocks,) if isinstance(blocks, int) else blocks
+    if x % cluster:
+        raise ValueError(f"{x} blocks are no whole number of clusters of {cluster}")
+    return (x // cluster, *others)
 
 
 @functools.lru_cache(maxsize=1024)
-def _driver_config(blocks: Size, threads: Size, cluster: int, shared_bytes: int) -> Any:
-    """The launch as the CUDA driver takes it. Its stream is set before each launch."""
+def _driver_config(blocks: Size, threads: Size, cluster: int, shared_bytes: int, stream: int) -> Any:
+    """The launch into that stream, as the CUDA driver takes it."""
     from cuda.bindings import driver
 
+    _clusters(blocks, cluster)
     config = driver.CUlaunchConfig()
+    config.hStream = stream
     config.gridDimX, config.gridDimY, config.gridDimZ = _three(blocks)
     config.blockDimX, config.blockDimY, config.blockDimZ = _three(threads)
     config.sharedMemBytes = shared_bytes
@@ -334,24 +341,27 @@ def _three(size: Size) -> tuple[int, int, int]:
     return x, y, z
 
 
-def _launch_with_arrays(stream: int, kernel: Any, config: Any, args: tuple[Any, ...]) -> None:
-    """By the driver, because cuda.core takes no parameters of more than 16 bytes but tensor maps of its own."""
+def _launch_with_arrays(config: Any, function: Any, args: tuple[Any, ...]) -> None:
+    """By the driver, because cuda.core hands over no arrays by value, only tensor maps that it made itself."""
     from cuda.bindings import driver
 
     # The driver copies the values before it returns.
     values = [ctypes.c_void_p(argument) if isinstance(argument, int) else argument for argument in args]
     addresses = (ctypes.c_void_p * len(values))(*map(ctypes.addressof, values))
-    config.hStream = stream
-    (status,) = driver.cuLaunchKernelEx(config, _function(kernel), ctypes.addressof(addresses), 0)
+    (status,) = driver.cuLaunchKernelEx(config, function, ctypes.addressof(addresses), 0)
     if status != driver.CUresult.CUDA_SUCCESS:
         raise RuntimeError(f"{status.name}: the driver did not launch the kernel")  # begins as errors of cuda.core do
 
 
 @functools.lru_cache(maxsize=1024)
-def _function(kernel: Any) -> Any:
+def _function(kernel: Any, device: int) -> Any:
+    """The kernel in the context of torch's current device, `device`."""
     from cuda.bindings import driver
 
-    return driver.cuKernelGetFunction(kernel.handle)[1]
+    status, function = driver.cuKernelGetFunction(kernel.handle)
+    if status != driver.CUresult.CUDA_SUCCESS:
+        raise RuntimeError(f"{status.name}: the driver did not load the kernel on device {device}")
+    return function
 
 
 def cache_folder() -> Path:

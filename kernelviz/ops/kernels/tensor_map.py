@@ -24,7 +24,7 @@ _ELEMENTS = {1: "UINT8", 2: "UINT16", 4: "UINT32"}
 
 
 class Mapped(Protocol):
-    """A tensor, and what a copy of it is."""
+    """A tensor, and the boxes in which TMA copies it."""
 
     @property
     def device(self) -> torch.device: ...

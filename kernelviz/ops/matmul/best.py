@@ -11,9 +11,10 @@ SKINNY = 128
 """The most rows of `wgmma_skinny`, which takes the time of reading B once."""
 QUARTER = 0.25
 """Tiles per multiprocessor up to which a product is small. H200, backward pass: 32 tiles for each product of 1024³ take 28.8 us
-in cuda_wgmma_layouts and 15.1 in triton_grouped, 128 of 2048³ 51 and 61."""
+in cuda_wgmma_layouts and 15.1 in triton_grouped, 128 of 2048³ 51 and 61. That was before its tiles of 64 rows (12.2 us for
+1024³), with which no run is recorded yet."""
 SHALLOW = 1024
-"""H200: 1024³ takes 7.5 us in triton_grouped and 9.5 in cuda_wgmma_by_size."""
+"""H200: 1024³ takes 7.5 us in triton_grouped and 9.5 in cuda_wgmma_by_size, 6.1 with its tiles of 64 rows (not recorded yet)."""
 FULL = 0.95
 """Part of the multiprocessors that are busy, on average, from which a kernel that divides no product is the fastest. H200, 512
 rows of 4096: 14336 columns (0.85) take 86 us in Gluon and 89 by size, 6144 columns (0.73) 42 and 35."""

@@ -130,7 +130,7 @@ def layout_ladder(*, a_transposed: bool, a_name: str, b_name: str) -> tuple[Vari
         cluster: int = 0,
         stages: int = 0,
     ) -> Launch:
-        """CUDA C++, the last wgmma kernel of matmul with factors described as they are stored, so nothing is copied."""
+        """CUDA C++, wgmma with a tile by the size and factors described as they are stored, so nothing is copied."""
         from kernelviz.ops.kernels.layout import require_contiguous
         from kernelviz.ops.matmul import wgmma_layouts
 

@@ -96,7 +96,7 @@ def ladder(name: Name) -> tuple[Variant, ...]:
         backward=cuda_backward,
     )
     def cuda_wgmma_fused(x_MK: Tensor, w_NK: Tensor, b_N: Tensor) -> Launch:
-        """CUDA C++: the persistent wgmma kernel of matmul, with bias and function before TMA stores the result."""
+        """CUDA C++: the kernel of cuda_wgmma_by_size of matmul, with bias and function before TMA stores the result."""
         from kernelviz.ops.kernels.limits import limits
         from kernelviz.ops.matmul import wgmma, wgmma_choice
 

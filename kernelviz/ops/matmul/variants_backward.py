@@ -87,7 +87,7 @@ def cuda_wgmma_layouts(
     cluster: int = 0,
     stages: int = 0,
 ) -> Launch:
-    """CUDA C++, two calls of a wgmma kernel like cuda_wgmma_hilbert that reads the transposed factors as they are stored."""
+    """CUDA C++, two calls of a wgmma kernel with a tile by the size, which reads the transposed factors as they are stored."""
     from kernelviz.ops.kernels.layout import require_contiguous
     from kernelviz.ops.matmul import wgmma_layouts
 

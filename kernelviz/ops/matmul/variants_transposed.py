@@ -133,7 +133,7 @@ def cuda_wgmma(
     cluster: int = 0,
     stages: int = 0,
 ) -> Launch:
-    """CUDA C++, the last wgmma kernel of matmul with A described as transposed: wgmma reads along M from shared memory."""
+    """CUDA C++, wgmma with a tile by the size and A described as transposed: wgmma reads along M from shared memory."""
     from kernelviz.ops.matmul import wgmma_layouts
 
     return wgmma_layouts.bind_tn(a_KM, b_KN, (rows, columns, cluster, stages))

@@ -183,19 +183,20 @@ def _bind(
     m, k = a_MK.shape
     c_MN = torch.empty((m, n), dtype=a_MK.dtype, device=a_MK.device)
     element = nvrtc.element_type(a_MK.dtype)
-    kernel = _kernel(options, element, function, b_k_contiguous=b_k_contiguous)
+    whole = replace(options, split_k=0)
+    kernel = _kernel(whole, element, function, b_k_contiguous=b_k_contiguous)
     maps = tensor_maps([Boxes(a_MK, options.rows), b, Boxes(c_MN, BOX)])
     tiles = -(-m // (options.rows * options.cluster)), -(-n // options.columns)
     order = torch.tensor(hilbert_order(*tiles) if options.hilbert else [0], dtype=torch.uint32).to(a_MK.device)
     count = tiles[0] * tiles[1]
     clusters = count
     if options.persistent:
-        resident = nvrtc.resident(kernel, options.threads, cluster=options.cluster, shared_bytes=options.shared_bytes)
+        resident = nvrtc.resident(kernel, options.threads, cluster=options.cluster, shared_bytes=whole.shared_bytes)
         clusters = max(1, resident // options.cluster)
     division = divided(count, -(-k // DEPTH), clusters, options) if options.split_k else Division(whole=count, parts=1)
-    if options.split_k and division.parts == 1:
-        # The kernel without parts takes 0.2 us less.
-        options = replace(options, split_k=0)
+    if division.parts == 1:
+        options = whole  # the kernel without parts takes 0.2 us less
+    else:
         kernel = _kernel(options, element, function, b_k_contiguous=b_k_contiguous)
     blocks = min(clusters, division.amount(count)) * options.cluster
     bias = order if bias_N is None else bias_N

@@ -55,7 +55,7 @@ SHARED_STEP = 0.975
 def options(rows: int, columns: int, cluster: int, stages: int, split_k: int = 1) -> Options:
     """The kernel with this tile. Of three boxes of C, all are stored at a time, or one if there is no room; of a small tile one;
     otherwise two. Small tiles are few, and need no table of their order."""
-    boxes = 1 if rows == BOX else 2 if columns != 192 else 3 if stages <= 4 else 1
+    boxes = 1 if BOX in (rows, columns) else 2 if columns != 192 else 3 if stages <= 4 else 1
     return Options(
         columns=columns,
         consumers=rows // BOX,

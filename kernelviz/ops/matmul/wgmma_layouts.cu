@@ -2,7 +2,7 @@
 // C is row-major. A is row-major (A_K_CONTIGUOUS 1) or stored as (k, m), so that M is contiguous (0). B is stored as (n, k), so that K is contiguous
 // (B_K_CONTIGUOUS 1), or row-major (0). Nothing is transposed in memory: wgmma reads an operand of 16-bit elements from shared memory in either order.
 //
-// It is the last kernel of the ladder in wgmma.cu: persistent blocks, one warpgroup that copies, CONSUMERS warpgroups that multiply, clusters
+// It is the kernel of wgmma.cu with all its ideas but split-K: persistent blocks, one warpgroup that copies, CONSUMERS warpgroups that multiply, clusters
 // with multicast of B, and TMA stores. Definitions:
 //   COLUMNS      columns of a block's tile of C: 64, 128, 192 or 256
 //   CONSUMERS    warpgroups that multiply, each 64 rows of the tile: 1 or 2

@@ -21,7 +21,8 @@ SOURCE = Path(__file__).parent / "wgmma_layouts.cu"
 Tile = tuple[int, int, int, int]
 """Rows, columns, blocks of a cluster and stages, as in `wgmma_choice.SPACE`; zeros for the choice by size."""
 LADDER_ONLY = ("SPECIALISED", "PERSISTENT", "FUNCTION", "SPLIT_K")
-"""Definitions of wgmma.cu that this kernel does not have: its blocks are always persistent, and its warps specialised."""
+"""Definitions of wgmma.cu that this kernel does not have: its blocks are always persistent, and its warps specialised. It neither
+applies a function nor divides K."""
 
 
 def defines(options: Options, element: str, *, a_k_contiguous: bool, b_k_contiguous: bool) -> dict[str, str]:

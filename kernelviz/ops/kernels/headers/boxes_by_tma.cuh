@@ -12,6 +12,7 @@ __device__ __forceinline__ unsigned pair(float low, float high) {
 // warpgroup; the first one waits for the last stores (`store_wait`) before the block ends.
 __device__ __forceinline__ void store_by_tma(
     const float (&sums)[COLUMNS / 2], unsigned boxes, const char* map, int row0, int column0, int warpgroup) {
+    static_assert(COLUMNS / 64 % C_BOXES == 0, "a box is filled again after as many stores as there are boxes");
     constexpr int BOX = 64 * 64 * 2;  // bytes
     const int t = threadIdx.x % 128;
     const int lane = t % 32;

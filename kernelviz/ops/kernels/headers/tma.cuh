@@ -45,7 +45,7 @@ __device__ __forceinline__ void cluster_barrier() {
 
 // --- copies -----------------------------------------------------------------------------------------------------------------------
 // Tensor maps of 128 bytes each, which a launch hands over by value: the kernel's parameter is `const __grid_constant__ Maps<N> maps`, and `maps + 128`
-// is the second one. In device memory they would have to be fetched first, behind a fence: 0.4 us of each launch (512³ to 1024³, on an H200).
+// is the second one. In device memory they would have to be fetched first, behind a fence: 0.4 to 0.5 us of each launch (products of 512³ to 1024³, on an H200).
 template <int N>
 struct alignas(64) Maps {
     char bytes[128 * N];
