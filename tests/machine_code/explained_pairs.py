@@ -445,7 +445,7 @@ class Measured:
 
 LADDERS = HERE.parents[1] / "docs" / "h200-ladders.jsonl.gz"
 MEASURED = (
-    Measured(pair="add", run="h200-add", problem="add fp32 n=67108864", first="cuda_scalar", second="cuda_vec16"),
+    Measured(pair="add", run="h200-add", problem="add fp32 n=268435456", first="cuda_scalar", second="cuda_vec16"),
     Measured(pair="transpose", run="20261122-071433-ea4dbc", problem="transpose fp32 m=16384 n=16384",
              first="cuda_naive", second="cuda_shared_tile"),
     Measured(pair="transpose", run="20261122-071433-ea4dbc", problem="transpose fp32 m=16384 n=16384",

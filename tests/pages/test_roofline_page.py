@@ -110,9 +110,10 @@ def test_the_address_reopens_the_page_as_it_was(bench: Bench) -> None:
 
 
 def test_precision_variant_and_level_choose(bench: Bench) -> None:
-    test = opened(runs=f"{plant.MATMUL},{plant.ADD}")
+    add = "h100-80gb-hbm3-add"
+    test = opened(runs=f"{plant.MATMUL},{add}")
     test.segmented_control(key="precision").set_value("fp32").run()
-    assert set(table(test)["Variant"]) <= {v.replace("_", " ") for v in bench.load(plant.ADD).plan.variants}
+    assert set(table(test)["Variant"]) <= {v.replace("_", " ") for v in bench.load(add).plan.variants}
     cold = table(test)
     test.segmented_control(key="level").set_value("l2").run()
     warm = table(test)
@@ -129,10 +130,10 @@ def test_a_case_is_told_with_its_evidence_and_let_go(bench: Bench) -> None:
     key = "h200-add | add fp32 n=4096 | torch_eager"
     test.selectbox(key="case").set_value(key).run()
     assert param(test, "case") == key
-    assert re.search(r"1\.\d\d µs is 2\.\d × an empty kernel's 693 ns", words(test))
+    assert re.search(r"1\.\d\d µs is [12]\.\d × an empty kernel's \d{3} ns", words(test))
     test.button(key="show_all").click().run()
     assert param(test, "case") is None
-    assert "empty kernel's 693 ns" not in words(test)
+    assert "an empty kernel's" not in words(test)
 
 
 def test_no_run_chosen_says_what_to_do_and_one_button_does_it(bench: Bench) -> None:
