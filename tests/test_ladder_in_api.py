@@ -28,7 +28,7 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
 def test_a_run_an_id_and_a_file_give_the_same_ladder(tmp_path: Path) -> None:
     run = kv.load("h200-add")
     run.save(tmp_path / "add.json")
-    problem = "add fp32 n=67108864"
+    problem = "add fp32 n=268435456"
     frames = [
         kv.ladder(run=source, problem=problem, machine_code=False).to_frame()
         for source in (run, "h200-add", tmp_path / "add.json")

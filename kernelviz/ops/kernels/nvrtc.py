@@ -307,10 +307,10 @@ def _config(blocks: Size, threads: Size, cluster: int, shared_bytes: int) -> Any
 
 def _clusters(blocks: Size, cluster: int) -> tuple[int, ...]:
     """The grid in clusters. Raises ValueError for blocks that are no whole number of them."""
-    x, *others = (blocks,) if isinstance(blocks, int) else blocks
+    x, *rest = (blocks,) if isinstance(blocks, int) else blocks
     if x % cluster:
         raise ValueError(f"{x} blocks are no whole number of clusters of {cluster}")
-    return (x // cluster, *others)
+    return (x // cluster, *rest)
 
 
 @functools.lru_cache(maxsize=1024)
