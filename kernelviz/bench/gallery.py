@@ -69,9 +69,9 @@ class Layout:
         return sum(len(cards) for _, cards in self.cards)
 
 
-MOST_CARDS = 40
-"""So many cards are drawn at most, unless the first family has more. With 170 runs the page is ready after 0.60 of the reference
-page so, and after 0.50 with a limit of 24 (docs/speed.md)."""
+MOST_CARDS = 64
+"""So many cards are drawn at most, unless the first family has more: enough for every op of the catalogue. With 50 cards the page
+is ready after 0.69 of the reference page (docs/speed.md)."""
 
 
 def layout(families: Sequence[Family], *, most: int = MOST_CARDS) -> Layout:

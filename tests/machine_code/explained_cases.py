@@ -53,7 +53,7 @@ PAIRS = (
     ExplainedPair(
         name="add",
         run="h200-add",
-        problem=Problem(op="add", sizes={"n": 2**26}, dtype="fp32"),
+        problem=Problem(op="add", sizes={"n": 2**28}, dtype="fp32"),
         a="cuda_scalar",
         b="cuda_vec16",
     ),
