@@ -206,6 +206,8 @@ def test_the_planted_cases_of_the_gpu_suite_keep_their_answers(case: str) -> Non
 
 WITHOUT_ROOF = ("topk", "histogram", "scatter_add", "branch_divergence")
 """Ops that compare numbers, add them by atomics, or branch, for which no roof is measured."""
+FLASH = ("attention", "causal_attention", "varlen_attention")
+"""With 1,024 keys, all of their kernels reach 25 to 47 % of the tensor cores, and no other roof."""
 
 
 def recorded() -> Iterator[tuple[str, Limiter]]:
@@ -217,17 +219,17 @@ def recorded() -> Iterator[tuple[str, Limiter]]:
             roofs = with_empty_kernel(run.environment.roofs, device.name)
             named = "channels" if run.id.endswith("-channels") else source if run.environment.roofs else "uncalibrated"
             named = "no roof" if source == "shipped" and run.plan.op in WITHOUT_ROOF else named
+            named = "attention" if source == "shipped" and run.plan.op in FLASH else named
             for result in run.results:
                 for headline in ("cold", "warm"):
                     if figure_of(result.timing, headline) is not None:
                         yield f"{named} {headline}", limiter(result, device, roofs, headline)
 
 
-def test_few_of_the_recorded_cases_are_unclear() -> None:
-    """Before the rules on half of a roof, threads in flight and the empty kernel of the model: 9.6, 9.8 and 27.5 %. With
-    attention, a third of whose cases are unclear (with 1,024 keys, all kernels reach 25 to 47 % of the tensor cores), it is
-    10.2 %. A recorded sweep of convolutions with 64 filters, which reach 35 to 48 % of the tensor cores and no other roof, counts
-    apart, and so do a run of a machine that was not calibrated and ops whose work has no roof."""
+def test_at_most_a_tenth_of_the_recorded_cases_is_unclear() -> None:
+    """Before the rules on half of a roof, threads in flight and the empty kernel of the model: 9.6, 9.8 and 27.5 %. A recorded
+    sweep of convolutions with 64 filters, which reach 35 to 48 % of the tensor cores and no other roof, counts apart, and so do
+    attention, a run of a machine that was not calibrated, and ops whose work has no roof."""
     answers: dict[str, list[LimiterKind]] = {}
     for source, found in recorded():
         answers.setdefault(source, []).append(found.kind)
@@ -235,12 +237,15 @@ def test_few_of_the_recorded_cases_are_unclear() -> None:
         assert set(answers.pop(f"uncalibrated {headline}")) == {"unclear"}, "no roof was measured"
         without = answers.pop(f"no roof {headline}")
         assert 0.3 < without.count("unclear") / len(without) < 0.7, "only counters say more"
+    for headline in ("cold", "warm"):
+        attention = answers.pop(f"attention {headline}")
+        assert 0.2 < attention.count("unclear") / len(attention) < 0.5, "what they wait for is not known"
     channels = answers.pop("channels cold")
     assert 0.3 < channels.count("unclear") / len(channels) < 0.6, "what they wait for is not known"
     unclear = {source: kinds.count("unclear") / len(kinds) for source, kinds in answers.items()}
     assert set(unclear) == {"shipped cold", "shipped warm", "ladders cold"}
     assert sum(map(len, answers.values())) > 2000
-    assert all(share <= (0.11 if "shipped" in source else 0.1) for source, share in unclear.items()), unclear
+    assert all(share <= 0.1 for share in unclear.values()), unclear
 
 
 def test_a_grid_that_fills_a_quarter_of_the_gpu_is_waiting() -> None:
