@@ -26,7 +26,7 @@ from kernelviz.measure.timing.timer import BoundLaunch
 from kernelviz.ops.kernels import nvrtc
 from kernelviz.ops.kernels.limits import MULTIPROCESSORS
 from kernelviz.ops.matmul import triton, triton_strided, wgmma, wgmma_choice, wgmma_layouts, wgmma_skinny
-from kernelviz.ops.matmul.wgmma import DEPTH, Division, Options
+from kernelviz.ops.matmul.wgmma import BOX, DEPTH, Division, Options
 
 Bind = Callable[[], Callable[[], Any]]
 SIZES = (
@@ -35,6 +35,7 @@ SIZES = (
     *((1024, 1024, 4096), (256, 4096, 4096), (192, 640, 1536), (1024, 4096, 512)),
 )
 PARTS = (2, 3, 4, 6, 8)
+STAGES = (4, 6, 8)
 ROUNDS, AT_ONCE = 12, 50
 """Blocks of each configuration, and configurations of a batch, so that its load is that of a burst."""
 ELEMENT = "__nv_bfloat16"
@@ -47,6 +48,16 @@ def tiles() -> Iterator[tuple[str, tuple[int, int, int, int]]]:
             yield f"{tile.rows}x{tile.columns} cluster {cluster}", (tile.rows, tile.columns, cluster, tile.stages)
 
 
+def exchanged() -> Iterator[tuple[int, wgmma_skinny.Tile]]:
+    """Rows and tiles of the kernel whose blocks add up their parts in shared memory."""
+    for rows, columns in wgmma_skinny.STEP_US:
+        for count in (1, *PARTS):
+            for stages in STAGES:
+                tile = wgmma_skinny.Tile(columns=columns, stages=stages, parts=count)
+                if tile.resident(rows):
+                    yield rows, tile
+
+
 def sources() -> Iterator[tuple[Path, dict[str, str], str]]:
     """What is compiled, each once, before anything is measured."""
     for _, tile in tiles():
@@ -54,12 +65,12 @@ def sources() -> Iterator[tuple[Path, dict[str, str], str]]:
         for one in (options, replace(options, split_k=1)):
             yield wgmma.SOURCE, one.defines(ELEMENT), "matmul_wgmma"
         for k_contiguous in (True, False):
+            if tile[1] // BOX % tile[2]:
+                continue
             macros = wgmma_layouts.defines(options, ELEMENT, a_k_contiguous=k_contiguous, b_k_contiguous=k_contiguous)
             yield wgmma_layouts.SOURCE, macros, "matmul_wgmma_layouts"
-    for rows, columns in wgmma_skinny.STEP_US:
-        for count in (1, *PARTS):
-            tile_in_parts = wgmma_skinny.with_stages(rows, columns, count)
-            yield wgmma_skinny.SOURCE, tile_in_parts.defines(ELEMENT, rows), "matmul_wgmma_skinny"
+    for rows, tile_in_parts in exchanged():
+        yield wgmma_skinny.SOURCE, tile_in_parts.defines(ELEMENT, rows), "matmul_wgmma_skinny"
 
 
 def compiled(work: tuple[Path, dict[str, str], str]) -> None:
@@ -98,13 +109,14 @@ def forward(a: torch.Tensor, b: torch.Tensor) -> dict[str, Bind]:
         for count in (1, *PARTS):
             if count == 1 or (of_all * count * options.cluster <= MULTIPROCESSORS and k >= 2 * DEPTH * count):
                 calls[f"{name} parts {count}"] = lambda options=options, count=count: in_parts(a, b, options, count)  # type: ignore[misc]
-    for rows, columns in wgmma_skinny.STEP_US:
-        for count in (1, *PARTS):
-            blocks = -(-m // rows) * -(-n // columns) * count
-            if count == 1 or (blocks <= MULTIPROCESSORS and k >= 2 * DEPTH * count):
-                tile_in_parts = wgmma_skinny.with_stages(rows, columns, count)
-                how = {"rows": rows, "columns": columns, "stages": tile_in_parts.stages, "parts": count}
-                calls[f"exchanged {rows}x{columns} parts {count}"] = lambda how=how: wgmma_skinny.bind_parts(a, b, how)  # type: ignore[misc]
+    for rows, in_cluster in exchanged():
+        blocks = -(-m // rows) * -(-n // in_cluster.columns) * in_cluster.parts
+        if in_cluster.parts == 1 or (
+            blocks <= MULTIPROCESSORS * in_cluster.resident(rows) and k >= 2 * DEPTH * in_cluster.parts
+        ):
+            how = {"rows": rows, "columns": in_cluster.columns, "stages": in_cluster.stages, "parts": in_cluster.parts}
+            name = f"exchanged {rows}x{in_cluster.columns} stages {in_cluster.stages} parts {in_cluster.parts}"
+            calls[name] = lambda how=how: wgmma_skinny.bind_parts(a, b, how)  # type: ignore[misc]
     return calls
 
 
@@ -127,7 +139,7 @@ def backward(a: torch.Tensor, b: torch.Tensor, dc: torch.Tensor) -> dict[str, Bi
             triton_strided.bind_strided(dc, b.t(), compute=None), triton_strided.bind_strided(a.t(), dc, compute=None)
         ),
         "by size": own((0, 0, 0, 0)),
-        **{name: own(tile) for name, tile in tiles()},
+        **{name: own(tile) for name, tile in tiles() if tile[1] // BOX % tile[2] == 0},
     }
 
 

@@ -11,7 +11,6 @@ constexpr int STEPS = 4;
 // wgmma, sm_90a: each warpgroup multiplies its own A (64 rows) by the B (256 columns) of its block. A stage has 128 bytes of K in each
 // row, swizzled by 128 bytes, and an instruction takes 32 of them. The numbers are independent of each other, so that the order in
 // which they lie in shared memory does not matter.
-#define B_K_CONTIGUOUS 1
 #if FORMAT == 1
 #define ELEMENT_PTX "f16"
 #else
@@ -35,7 +34,7 @@ __device__ __forceinline__ void multiply(float (&sums)[128], unsigned a, unsigne
     for (int step = 0; step < STEPS; ++step) {
         const unsigned long long of_a = wgmma_operand(a + step * 32, 16, 1024), of_b = wgmma_operand(b + step * 32, 16, 1024);
 #if FORMAT < 2
-        wgmma(sums, of_a, of_b, 1);
+        wgmma<true, true>(sums, of_a, of_b, 1);
 #else
         wgmma_k_major(sums, of_a, of_b);
 #endif

@@ -229,7 +229,7 @@ __device__ __forceinline__ void score(float (&scores)[SCORES], unsigned q, unsig
 #pragma unroll
     for (int step = 0; step < DIMENSION / 16; ++step) {  // 16 elements further are 32 bytes further in a box of 64
         const int box = step / 4, within = step % 4 * 32;
-        wgmma_scores(
+        wgmma<true, true>(
             scores, wgmma_operand(q + box * Q_BOX + within, 16, 1024), wgmma_operand(k_tile + box * KEY_BOX + within, 16, 1024), step > 0);
     }
 }

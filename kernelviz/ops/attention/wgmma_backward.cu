@@ -70,7 +70,7 @@ __device__ __forceinline__ void multiply_transposed(float (&d)[SCORES], unsigned
 #pragma unroll
     for (int step = 0; step < DIMENSION / 16; ++step) {  // 16 elements further are 32 bytes further in a box of 64
         const int box = step / 4, within = step % 4 * 32;
-        wgmma_scores(
+        wgmma<true, true>(
             d, wgmma_operand(keys + box * KEY_BOX + within, 16, 1024), wgmma_operand(queries + box * QUERY_BOX + within, 16, 1024),
             step > 0);
     }
@@ -88,7 +88,7 @@ __device__ __forceinline__ void add_product(float (&d)[SUMS], const unsigned (&w
 __device__ __forceinline__ void multiply_by_keys(float (&d)[DQ_SUMS], unsigned ds, unsigned keys) {
 #pragma unroll
     for (int step = 0; step < KEYS / 16; ++step) {
-        wgmma_gradient(d, wgmma_operand(ds + step * 2048, 16, 1024), wgmma_operand(keys + step * 2048, 16, 1024), step > 0);
+        wgmma<false, false>(d, wgmma_operand(ds + step * 2048, 16, 1024), wgmma_operand(keys + step * 2048, 16, 1024), step > 0);
     }
 }
 

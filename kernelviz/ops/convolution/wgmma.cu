@@ -19,7 +19,6 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
-#define B_K_CONTIGUOUS 1
 #define CLUSTER 1
 #include "im2col.cuh"
 #include "parts_of_k.cuh"
@@ -253,7 +252,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) conv_wgmma(
                 for (int step = 0; step < DEPTH / 16; ++step) {
                     const unsigned w = shared.w(stage.number, i) + of_filters * ROW_BYTES;
                     const unsigned x = shared.x(stage.number) + of_pixels * ROW_BYTES;
-                    wgmma(sums, operand(w, step), operand(x, step), i > work.first || step > 0);
+                    wgmma<true, true>(sums, operand(w, step), operand(x, step), i > work.first || step > 0);
                 }
                 wgmma_commit();
                 // One group of wgmmas may still run; the stage of the one before it is free.

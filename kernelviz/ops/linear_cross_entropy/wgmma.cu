@@ -15,7 +15,6 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
-#define B_K_CONTIGUOUS 1
 #include "row_parts.cuh"
 #include "tma.cuh"
 #include "warpgroups.cuh"
@@ -244,7 +243,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) linear_cross_entropy(
 #pragma unroll
                 for (int step = 0; step < DEPTH / 16; ++step) {
                     const unsigned x = shared.x(stage.number) + warpgroup * (64 * DEPTH * 2);
-                    wgmma(sums, operand(x, step), operand(shared.w(stage.number), step), i > 0 || step > 0);
+                    wgmma<true, true>(sums, operand(x, step), operand(shared.w(stage.number), step), i > 0 || step > 0);
                 }
                 wgmma_commit();
                 // One group may still run; the stage of the group before it is free.

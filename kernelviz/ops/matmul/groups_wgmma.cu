@@ -17,7 +17,6 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
-#define B_K_CONTIGUOUS 1
 #include "tma.cuh"
 #include "warpgroup_tiles.cuh"
 #include "wgmma.cuh"
@@ -246,7 +245,7 @@ __device__ __forceinline__ void compute(
 #pragma unroll
         for (int step = 0; step < DEPTH / 16; ++step) {
             const unsigned x = shared.x(stage.number) + warpgroup * (64 * DEPTH * 2);
-            wgmma(sums, operand(x, step), operand(shared.w(stage.number), step), 1);
+            wgmma<true, true>(sums, operand(x, step), operand(shared.w(stage.number), step), 1);
         }
         wgmma_commit();
         // One group of wgmmas may still run; the stage of the one before it is free.

@@ -115,7 +115,7 @@ __device__ __forceinline__ void fill(const Shared& shared, const char* maps, int
 __device__ __forceinline__ void multiply(float (&sums)[SUMS], unsigned a_tile, unsigned b_tile, bool first) {
 #pragma unroll
     for (int step = 0; step < DEPTH / 16; ++step) {
-        wgmma(sums, operand_a(a_tile, step), operand_b(b_tile, step), !first || step > 0);
+        wgmma<true, B_K_CONTIGUOUS>(sums, operand_a(a_tile, step), operand_b(b_tile, step), !first || step > 0);
     }
 }
 

@@ -17,7 +17,7 @@
 
 #include "tma.cuh"
 #include "warpgroups.cuh"
-#include "wgmma_layouts.cuh"
+#include "wgmma.cuh"
 
 constexpr int ROWS = 64 * CONSUMERS, DEPTH = 64;
 constexpr int WARPGROUP = 128;
@@ -64,7 +64,7 @@ __device__ __forceinline__ void multiply(float (&sums)[SUMS], unsigned a_tile, u
     for (int step = 0; step < DEPTH / 16; ++step) {
         const unsigned long long a = A_K_CONTIGUOUS ? k_contiguous(a_tile, step) : k_strided(a_tile, step);
         const unsigned long long b = B_K_CONTIGUOUS ? k_contiguous(b_tile, step) : k_strided(b_tile, step);
-        wgmma_of_layouts(sums, a, b, !first || step > 0);
+        wgmma<A_K_CONTIGUOUS, B_K_CONTIGUOUS>(sums, a, b, !first || step > 0);
     }
 }
 

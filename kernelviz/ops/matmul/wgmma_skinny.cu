@@ -14,7 +14,7 @@
 #include <cuda_fp16.h>
 
 #include "tma.cuh"
-#include "wgmma_exchanged.cuh"
+#include "wgmma.cuh"
 
 constexpr int DEPTH = 64, WARPGROUP = 128;
 constexpr int CONSUMERS = COLUMNS / 64;
@@ -98,7 +98,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) matmul_wgmma_skinny(
 #pragma unroll
             for (int step = 0; step < DEPTH / 16; ++step) {
                 // B: 8 rows of K are 1024 bytes. A: 16 elements of K further are 32 bytes further, 8 rows are 1024 bytes.
-                wgmma_exchanged(sums, wgmma_operand(b + step * 2048, 16, 1024), wgmma_operand(a + step * 32, 16, 1024));
+                wgmma<false, true>(sums, wgmma_operand(b + step * 2048, 16, 1024), wgmma_operand(a + step * 32, 16, 1024), 1);
             }
             wgmma_commit();
             wgmma_wait<0>();

@@ -5,9 +5,6 @@
 #ifndef ELEMENT
 #define ELEMENT __nv_bfloat16
 #endif
-#ifndef B_K_CONTIGUOUS
-#define B_K_CONTIGUOUS 1
-#endif
 
 inline unsigned long long wgmma_operand(unsigned address, unsigned leading_bytes, unsigned stride_bytes) {
     return (unsigned long long)((address & 0x3FFFF) >> 4) | (unsigned long long)(leading_bytes >> 4) << 16 |
@@ -16,6 +13,6 @@ inline unsigned long long wgmma_operand(unsigned address, unsigned leading_bytes
 inline void wgmma_fence() { emulated::wgmma_fence(); }
 inline void wgmma_commit() { emulated::wgmma_commit(); }
 template <int Groups> void wgmma_wait() { emulated::wgmma_wait(Groups); }
-template <int COUNT> void wgmma(float (&d)[COUNT], unsigned long long a, unsigned long long b, int add) {
-    emulated::wgmma(d, COUNT, nullptr, a, b, add, {FORMAT_OF<ELEMENT>, true, B_K_CONTIGUOUS});
+template <bool A_BY_K, bool B_BY_K, int COUNT> void wgmma(float (&d)[COUNT], unsigned long long a, unsigned long long b, int add) {
+    emulated::wgmma(d, COUNT, nullptr, a, b, add, {FORMAT_OF<ELEMENT>, A_BY_K, B_BY_K});
 }
