@@ -70,7 +70,7 @@ def sources() -> Iterator[tuple[Path, dict[str, str], str]]:
             macros = wgmma_layouts.defines(options, ELEMENT, a_k_contiguous=k_contiguous, b_k_contiguous=k_contiguous)
             yield wgmma_layouts.SOURCE, macros, "matmul_wgmma_layouts"
     for rows, tile_in_parts in exchanged():
-        yield wgmma_skinny.SOURCE, tile_in_parts.defines(ELEMENT, rows), "matmul_wgmma_skinny"
+        yield wgmma_skinny.SOURCE, tile_in_parts.defines(ELEMENT, rows, overlap=True), "matmul_wgmma_skinny"
 
 
 def compiled(work: tuple[Path, dict[str, str], str]) -> None:

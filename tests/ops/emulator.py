@@ -21,6 +21,7 @@ import pytest
 import torch
 
 from kernelviz.ops.kernels import nvrtc
+from kernelviz.ops.kernels.tensor_map import Boxes
 
 HEADERS = Path(__file__).parent / "cuda"
 RUNTIME = sorted((HEADERS / "runtime").glob("*.cpp"))
@@ -60,8 +61,8 @@ STATEMENTS = {
 """What an `asm` statement of a kernel becomes, by a part of its text; {0}, {1} … are its operands. Others are errors."""
 needs_compiler = pytest.mark.skipif(shutil.which("g++") is None, reason="no g++")
 Argument = torch.Tensor | int
-Boxes = tuple[torch.Tensor, int]
-"""A matrix that TMA copies, and the rows of its boxes. Boxes have 128 bytes across and are swizzled by 128 bytes."""
+BOX_BYTES = 128
+"""Across a box that is not narrower; boxes are swizzled by 128 bytes."""
 
 
 class _Launch(ctypes.Structure):
@@ -150,13 +151,18 @@ class Program:
         return error.decode()
 
 
-def tensor_maps(boxes: Sequence[Boxes]) -> torch.Tensor:
-    """What the emulated TMA takes as tensor maps of 128 bytes each (`Map` of cuda/runtime/fibers.h)."""
+def tensor_maps(boxes: Sequence[Boxes | tuple[torch.Tensor, int]]) -> torch.Tensor:
+    """What the emulated TMA takes as tensor maps of 128 bytes each (`Map` of cuda/runtime/fibers.h).
+
+    A pair is a matrix, and the rows of its boxes.
+    """
     maps = torch.zeros((len(boxes), 16), dtype=torch.int64)
-    for row, (matrix, box_rows) in zip(maps, boxes, strict=True):
+    for row, box in zip(maps, boxes, strict=True):
+        one = box if isinstance(box, Boxes) else Boxes(*box)
+        matrix, columns, itemsize = one.matrix, one.matrix.shape[-1], one.matrix.element_size()
         assert matrix.is_contiguous()
-        columns = matrix.shape[-1]
-        row[:5] = torch.tensor([matrix.data_ptr(), matrix.numel() // columns, columns, matrix.element_size(), box_rows])
+        across = one.columns * itemsize if one.columns else BOX_BYTES
+        row[:6] = torch.tensor([matrix.data_ptr(), matrix.numel() // columns, columns, itemsize, one.rows, across])
     return maps
 
 

@@ -31,6 +31,8 @@ CONFIGURATIONS = {
     "one-consumer": replace(SMALL, consumers=1, cluster=1, hilbert=0, group=2),
     "no-cluster": replace(SMALL, cluster=1, c_boxes=2),
     "smallest": replace(SMALL, consumers=1, columns=64, cluster=1, hilbert=0),
+    "144-columns": replace(SMALL, columns=144, cluster=1, c_boxes=3),
+    "80-columns": replace(SMALL, consumers=1, columns=80, cluster=1),
 }
 SIZES = ((136, 264, 129), (8, 8, 1), (264, 136, 200))
 
@@ -57,7 +59,6 @@ def faults(
     expected = (a.float() @ b.float()).to(dtype)
     tiles = -(-m // (options.rows * options.cluster)), -(-n // options.columns)
     order = torch.tensor(hilbert_order(*tiles) if options.hilbert else [0], dtype=torch.uint32)
-    box_rows = options.rows if layout[0] else 64, options.columns // options.cluster if layout[1] else 64
     grid = Grid(
         blocks=min(blocks, tiles[0] * tiles[1]) * options.cluster,
         threads=options.threads,
@@ -67,8 +68,8 @@ def faults(
     seen = []
     for mode in (Mode(at_once=True), LATE, Mode(reverse=True)):
         c = Output(m, n, dtype)
-        maps = tensor_maps([(stored_a, box_rows[0]), (stored_b, box_rows[1]), (c.matrix, 64)])
-        error = program.run([maps, order, *sizes], grid, mode)
+        maps = options.maps(stored_a, stored_b, c.matrix, a_k_contiguous=layout[0], b_k_contiguous=layout[1])
+        error = program.run([tensor_maps(maps), order, *sizes], grid, mode)
         if error:
             seen.append(f"{mode}: {error}")
         elif not torch.equal(c.matrix, expected):
@@ -88,6 +89,7 @@ def macros_of(options: Options, layout: tuple[bool, bool], element: str = "__nv_
     [
         *((name, (False, False)) for name in CONFIGURATIONS),
         *(("hilbert", layout) for layout in LAYOUTS if layout != (False, False)),
+        ("144-columns", (True, True)),
     ],
 )
 def test_products_of_all_layouts_are_right(name: str, layout: tuple[bool, bool], emulator: Emulator) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from emulator import MODES, Argument, Emulator, Grid, Output, needs_compiler, tensor_maps
+from emulator import MODES, Argument, Emulator, Grid, Output, needs_compiler, tensor_maps, with_header
 
 from kernelviz.core.problem import Problem
 from kernelviz.ops.matmul import variants_wgmma as ladder
@@ -59,7 +59,7 @@ def faults(
     seen = []
     for mode in MODES:
         c = Output(m, n, TORCH[element])
-        maps = tensor_maps([(a, options.rows), (b, options.rows_of_b), (c.matrix, BOX)])
+        maps = tensor_maps(options.maps(a, b, c.matrix, a_k_contiguous=True, b_k_contiguous=False))
         grid = Grid(
             blocks=min(clusters, division.amount(count)) * options.cluster,
             threads=options.threads,
@@ -110,7 +110,13 @@ def test_tiles_by_size_and_parts_of_k_are_right(case: str, emulator: Emulator) -
     assert faults(emulator, options, (m, n, k), most_clusters=clusters) == []
 
 
-WHOLE = {"two blocks of a cluster": (64, 128, 2, 3), "small": (64, 128, 1, 8), "smallest": (64, 64, 1, 3)}
+WHOLE = {
+    "two blocks of a cluster": (64, 128, 2, 3),
+    "small": (64, 128, 1, 8),
+    "smallest": (64, 64, 1, 3),
+    "a narrow box of 16 columns": (64, 80, 1, 4),
+    "a narrow box of 48 columns": (128, 240, 1, 3),
+}
 
 
 @pytest.mark.parametrize("case", WHOLE)
@@ -129,21 +135,23 @@ def test_every_configuration_that_may_be_tuned_stores_whole_rounds_of_boxes() ->
     assert len(admitted) > 50
     for one in admitted:
         options = wgmma_choice.options(**one)
-        assert options.columns // BOX % options.c_boxes == 0, one
+        assert options.boxes % options.c_boxes == 0, one
 
 
+@pytest.mark.parametrize("tile", [ladder.HILBERT, wgmma_choice.options(128, 144, 1, 3, split_k=0)], ids=["256", "144"])
 @pytest.mark.parametrize("function", ["relu", "gelu", "silu"])
-def test_a_layer_with_its_bias_and_activation_is_right(function: Function, emulator: Emulator) -> None:
-    options, (m, n, k) = ladder.HILBERT, (280, 264, 136)
+def test_a_layer_with_its_bias_and_activation_is_right(function: Function, tile: Options, emulator: Emulator) -> None:
+    options, (m, n, k) = tile, (280, 264, 136)
     macros = defined(options.defines("__nv_bfloat16", function=function, b_k_contiguous=True))
     program = emulator.program(wgmma.SOURCE, "matmul_wgmma", macros)
     x, w, bias = (torch.randint(-2, 3, shape).bfloat16() for shape in ((m, k), (n, k), (n,)))
     exact: torch.Tensor = getattr(torch.nn.functional, function)(x.double() @ w.double().t() + bias.double())
-    order = torch.tensor(hilbert_order(-(-m // 256), -(-n // 256)), dtype=torch.uint32)
+    tiles = -(-m // (options.rows * options.cluster)), -(-n // options.columns)
+    order = torch.tensor(hilbert_order(*tiles), dtype=torch.uint32)
     grid = Grid(blocks=4, threads=options.threads, shared_bytes=options.shared_bytes, cluster=options.cluster)
     for mode in MODES:
         y = Output(m, n, torch.bfloat16)
-        maps = tensor_maps([(x, options.rows), (w, options.columns // options.cluster), (y.matrix, BOX)])
+        maps = tensor_maps(options.maps(x, w, y.matrix, a_k_contiguous=True, b_k_contiguous=True))
         assert program.run([maps, order, bias, y.matrix, m, n, k], grid, mode) == ""
         assert ((y.matrix.double() - exact).abs() <= 2.0**-8 * exact.abs() + 1e-5).all()
         assert y.guard_is_unchanged()
@@ -188,7 +196,7 @@ def test_without_a_mistake_nothing_is_noticed(emulator: Emulator) -> None:
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_the_processor_notices_mistakes_of_the_kernel(mistake: str, emulator: Emulator) -> None:
     correct, wrong = MISTAKES[mistake]
-    text = wgmma.SOURCE.read_text()
+    text = with_header(wgmma.SOURCE, "boxes_by_tma.cuh")
     assert correct in text
     text = text.replace(correct, wrong)
     assert faults(emulator, WITH_MISTAKES, SIZES_WITH_MISTAKES, text=text, most_clusters=CLUSTERS_WITH_MISTAKES)
@@ -202,11 +210,13 @@ def skinny_faults(
     element: str = "__nv_bfloat16",
     text: str | None = None,
     most_rows: int = 128,
+    *,
+    overlap: bool = False,
 ) -> list[str]:
     """What is wrong with a product, in either mode."""
     m, n, k = sizes
     rows = min(wgmma_skinny.padded_rows(m), most_rows)
-    macros = defined(tile.defines(element, rows))
+    macros = defined(tile.defines(element, rows, overlap=overlap))
     program = emulator.program(wgmma_skinny.SOURCE, "matmul_wgmma_skinny", macros, text=text)
     a, b = (torch.randint(-3, 4, shape).to(TORCH[element]) for shape in ((m, k), (k, n)))
     expected = (a.double() @ b.double()).to(TORCH[element])
@@ -245,7 +255,7 @@ def test_the_product_of_few_rows_is_right(case: str, emulator: Emulator) -> None
 @pytest.mark.parametrize("parts", [1, 3])
 def test_tiles_of_rows_with_parts_of_k_are_right(parts: int, emulator: Emulator) -> None:
     tile = wgmma_skinny.Tile(columns=64 * min(parts, 2), stages=3, parts=parts)
-    assert skinny_faults(emulator, tile, (150, 136, 456), most_rows=64) == []
+    assert skinny_faults(emulator, tile, (150, 136, 456), most_rows=64, overlap=True) == []
 
 
 SKINNY_MISTAKES = {
@@ -262,6 +272,8 @@ SKINNY_MISTAKES = {
     "a block ends before the others have read its sums": ("    wait_for_cluster();  // the sums", "    // the sums"),
     "columns after the last one": ("if (column0 + column < n)", "if (column0 + column < n + 8)"),
     "a part of K is left out": ("part < PARTS", "part < PARTS - 1"),
+    "a stage is released while it is multiplied": ("wgmma_wait<OVERLAP>();", "wgmma_wait<7>();"),
+    "the last products are not waited for": ("        wgmma_wait<0>();\n", ""),
 }
 
 
@@ -270,4 +282,6 @@ def test_the_processor_notices_mistakes_of_the_kernel_for_few_rows(mistake: str,
     correct, wrong = SKINNY_MISTAKES[mistake]
     text = wgmma_skinny.SOURCE.read_text()
     assert correct in text
-    assert skinny_faults(emulator, *SKINNY["64 rows, parts of K"], text=text.replace(correct, wrong))
+    tile, sizes = SKINNY["64 rows, parts of K"]
+    assert skinny_faults(emulator, tile, sizes, overlap=True) == []
+    assert skinny_faults(emulator, tile, sizes, text=text.replace(correct, wrong), overlap=True)

@@ -29,8 +29,9 @@ def number_of_maps(source: Path, macros: Mapping[str, str]) -> int | None:
         return None
     if found["count"].isdecimal():
         return int(found["count"])
-    (macro, yes, no) = re.fullmatch(r"(\w+) \? (\d) : (\d)", found["count"]).groups()  # type: ignore[union-attr]
-    return int(yes if int(macros[macro]) else no)
+    (macro, divisor, yes, no) = re.fullmatch(r"(\w+)(?: % (\d+))? \? (\d) : (\d)", found["count"]).groups()  # type: ignore[union-attr]
+    number = int(macros[macro])
+    return int(yes if (number % int(divisor) if divisor else number) else no)
 
 
 class Launches:

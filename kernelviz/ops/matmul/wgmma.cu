@@ -3,7 +3,7 @@
 // `linear_relu`, `linear_gelu` and `linear_silu`: f(A B + bias).
 //
 // One kernel, whose ideas are switched on one after the other by definitions:
-//   COLUMNS      columns of a block's tile of C: 64, 128, 192 or 256
+//   COLUMNS      columns of a block's tile of C: a multiple of 16, of 64 to 256
 //   CONSUMERS    warpgroups that multiply, each 64 rows of the tile: 1 or 2
 //   STAGES       tiles of A and B in shared memory
 //   SPECIALISED  1: a warpgroup of its own only starts the copies, and gives its registers to the others
@@ -14,7 +14,9 @@
 //   HILBERT      1: the tiles are computed in the order of a table; 0: in groups of GROUP rows of tiles, which find B in the L2
 //   SPLIT_K      1: the tiles of a last round that would leave blocks idle are divided into `parts` parts of K
 // `maps` holds three tensor maps of boxes of 64 columns: A in boxes of ROWS rows, B in boxes of 64 rows, or of 64 / CLUSTER if its boxes cannot be divided
-// among the blocks (of COLUMNS / CLUSTER rows where K is contiguous), C in boxes of 64 rows, all swizzled by 128 bytes. TMA fills what is outside of a matrix with zeros, and does not write there.
+// among the blocks (of COLUMNS / CLUSTER rows where K is contiguous), C in boxes of 64 rows, all swizzled by 128 bytes. If COLUMNS is no multiple of 64, two
+// more follow, of boxes as wide as the rest: of C, and of B. In shared memory their rows are 128 bytes apart, too. TMA fills what is outside of a matrix with
+// zeros, and does not write there.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
@@ -27,18 +29,22 @@
 constexpr int ROWS = 64 * CONSUMERS, DEPTH = 64;
 constexpr int WARPGROUP = 128;
 constexpr int THREADS = WARPGROUP * (CONSUMERS + SPECIALISED);
+constexpr int BOXES_OF_B = (COLUMNS + 63) / 64;
+constexpr bool NARROW_BOX = COLUMNS % 64 != 0;  // the last one
 constexpr int A_BYTES = ROWS * DEPTH * 2, B_BYTES = DEPTH * COLUMNS * 2, BOX_BYTES = 64 * 64 * 2;
+constexpr int STAGE_BYTES = A_BYTES + BOXES_OF_B * BOX_BYTES;
 constexpr int C_BYTES = CONSUMERS * C_BOXES * BOX_BYTES;
 #define IDENTITY 0
 #define RELU 1
 #define GELU 2
 #define SILU 3
 constexpr int BIAS_BYTES = FUNCTION == IDENTITY ? 0 : 2 * COLUMNS;  // of one warpgroup
-constexpr int BOXES_OF_B = COLUMNS / 64;
 constexpr bool DIVIDES_BOXES = BOXES_OF_B % CLUSTER == 0;
 constexpr int SUMS = COLUMNS / 2;  // of one thread
-static_assert(C_BOXES == 0 || BOXES_OF_B % C_BOXES == 0, "a box is filled again after as many stores as there are boxes");
+static_assert(COLUMNS % 16 == 0, "columns are rounded in pairs of eight");
+static_assert(!NARROW_BOX || (CLUSTER == 1 && C_BOXES), "a narrow box of B is loaded by one block, and one of C stored by TMA");
 
+#include "boxes_by_tma.cuh"
 #include "stages.cuh"
 #include "tiles_in_order.cuh"
 
@@ -51,14 +57,14 @@ struct Shared {
         extern __shared__ __align__(1024) unsigned char memory[];
         const unsigned at = (unsigned)__cvta_generic_to_shared(memory);
         stages = (at + 1023) / 1024 * 1024;  // the swizzle repeats every 1024 bytes
-        c = stages + STAGES * (A_BYTES + B_BYTES);
+        c = stages + STAGES * STAGE_BYTES;
         full = c + C_BYTES;
         empty = full + 8 * STAGES;
         bias = empty + 8 * STAGES;
         last = bias + CONSUMERS * BIAS_BYTES;
     }
     __device__ __forceinline__ unsigned a(int stage) const {
-        return stages + stage * (A_BYTES + B_BYTES);
+        return stages + stage * STAGE_BYTES;
     }
     __device__ __forceinline__ unsigned b(int stage) const {
         return a(stage) + A_BYTES;
@@ -107,7 +113,8 @@ __device__ __forceinline__ void fill(const Shared& shared, const char* maps, int
 #pragma unroll
         for (int i = 0; i < (DIVIDES_BOXES ? BOXES_OF_B / CLUSTER : BOXES_OF_B); ++i) {
             const int box = DIVIDES_BOXES ? rank * (BOXES_OF_B / CLUSTER) + i : i;
-            load_for_cluster(shared.b(stage) + box * BOX_BYTES + row * 128, maps + 128, tile.column + 64 * box, depth + row, full);
+            const char* map = NARROW_BOX && box == BOXES_OF_B - 1 ? maps + 512 : maps + 128;
+            load_for_cluster(shared.b(stage) + box * BOX_BYTES + row * 128, map, tile.column + 64 * box, depth + row, full);
         }
     }
 }
@@ -151,11 +158,11 @@ __device__ __forceinline__ void load_bias(unsigned to, const ELEMENT* __restrict
     }
 }
 
-// The sums of one box of 64 columns, whose bias is at this address. A thread has of each eight columns two neighbouring ones.
-__device__ __forceinline__ void finish(float* sums, unsigned bias) {
+// The sums of one box of so many columns, at most 64, whose bias is at this address. A thread has of each eight columns two neighbouring ones.
+__device__ __forceinline__ void finish(float* sums, unsigned bias, int columns) {
     if (FUNCTION != IDENTITY) {
 #pragma unroll
-        for (int eight = 0; eight < 8; ++eight) {
+        for (int eight = 0; eight < 8 && 8 * eight < columns; ++eight) {
             unsigned both;
             asm volatile("ld.shared.b32 %0, [%1];" : "=r"(both) : "r"(bias + 16 * eight + threadIdx.x % 4 * 4));
             const ELEMENT* two = reinterpret_cast<const ELEMENT*>(&both);
@@ -166,11 +173,6 @@ __device__ __forceinline__ void finish(float* sums, unsigned bias) {
             sums[4 * eight + 3] = finished(sums[4 * eight + 3] + high);
         }
     }
-}
-
-__device__ __forceinline__ unsigned pair(float low, float high) {
-    const ELEMENT two[2] = {static_cast<ELEMENT>(low), static_cast<ELEMENT>(high)};
-    return *reinterpret_cast<const unsigned*>(two);
 }
 
 // A thread has of each eight columns two neighbouring ones, in a row and in the row eight further.
@@ -193,45 +195,13 @@ __device__ __forceinline__ void store_from_registers(
     }
 }
 
-#if C_BOXES
-// Through shared memory, a box of 64 columns at a time, with TMA's swizzle: the eight rows of a matrix lie in different banks.
-__device__ __forceinline__ void store_by_tma(
-    float (&sums)[SUMS], unsigned boxes, const char* map, unsigned bias, int row0, int column0, int warpgroup) {
-    const int t = threadIdx.x % WARPGROUP;
-    const int lane = t % 32;
-    const bool leader = t == 0;
-    // The matrices of a store: rows 0 to 7 and 8 to 15 of eight columns, and of the next eight columns.
-    const int row = t / 32 * 16 + lane / 8 % 2 * 8 + lane % 8;
-    const int next_eight = lane / 16;
-#pragma unroll
-    for (int box = 0; box < BOXES_OF_B; ++box) {
-        const unsigned to = boxes + box % C_BOXES * BOX_BYTES;
-        if (leader) {
-            store_wait_read<C_BOXES - 1>();  // the store that read this box has ended
-        }
-        warpgroup_barrier(warpgroup);
-        finish(sums + 32 * box, bias + 128 * box);
-#pragma unroll
-        for (int eight = 0; eight < 8; eight += 2) {
-            const float* part = sums + 32 * box + 4 * eight;
-            store_matrices(
-                to + row * 128 + ((eight + next_eight ^ lane % 8) << 4), pair(part[0], part[1]), pair(part[2], part[3]),
-                pair(part[4], part[5]), pair(part[6], part[7]));
-        }
-        fence_for_tma();
-        warpgroup_barrier(warpgroup);
-        if (leader) {
-            store_box(to, map, column0 + 64 * box, row0);
-            store_commit();
-        }
-    }
-}
-#endif
-
 __device__ __forceinline__ void store(
     const Shared& shared, float (&sums)[SUMS], const char* maps, ELEMENT* __restrict__ c, int row, int column, int warpgroup, int m, int n) {
 #if C_BOXES
-    store_by_tma(sums, shared.c + warpgroup * C_BOXES * BOX_BYTES, maps + 256, shared.bias + warpgroup * BIAS_BYTES, row, column, warpgroup);
+    const unsigned bias = shared.bias + warpgroup * BIAS_BYTES;
+    store_by_tma(sums, shared.c + warpgroup * C_BOXES * BOX_BYTES, maps + 256, row, column, warpgroup, [=](float* of_box, int box) {
+        finish(of_box, bias + 128 * box, COLUMNS - 64 * box);
+    });
 #else
     static_assert(FUNCTION == IDENTITY, "only what TMA stores is finished");
     store_from_registers(sums, c, row, column, m, n);
@@ -239,7 +209,7 @@ __device__ __forceinline__ void store(
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1) matmul_wgmma(
-    const __grid_constant__ Maps<3> maps, const unsigned* __restrict__ order, const ELEMENT* __restrict__ bias, ELEMENT* __restrict__ c, int m, int n,
+    const __grid_constant__ Maps<COLUMNS % 64 ? 5 : 3> maps, const unsigned* __restrict__ order, const ELEMENT* __restrict__ bias, ELEMENT* __restrict__ c, int m, int n,
     int k
 #if SPLIT_K
     // The fp32 sums of each part of each divided tile, and for each warpgroup's part of such a tile a counter, zero before and after a launch. The

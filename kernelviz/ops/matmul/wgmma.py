@@ -47,9 +47,22 @@ class Options:
         return 64 * self.consumers
 
     @property
+    def boxes(self) -> int:
+        """Of a tile's columns, in B and in C; the last one is narrower if the columns are no multiple of 64."""
+        return -(-self.columns // BOX)
+
+    @property
     def rows_of_b(self) -> int:
         """Of a box of B whose columns are contiguous: fewer if its boxes cannot be divided among the blocks of a cluster."""
-        return DEPTH if self.columns // BOX % self.cluster == 0 else DEPTH // self.cluster
+        return DEPTH if self.boxes % self.cluster == 0 else DEPTH // self.cluster
+
+    def maps(self, a: Tensor, b: Tensor, c: Tensor, *, a_k_contiguous: bool, b_k_contiguous: bool) -> list[Boxes]:
+        """Of the parameter `maps` of wgmma.cu and wgmma_layouts.cu, for factors and a product as they lie in memory."""
+        of_b = self.columns // self.cluster if b_k_contiguous else self.rows_of_b
+        maps = [Boxes(a, self.rows if a_k_contiguous else BOX), Boxes(b, of_b), Boxes(c, BOX)]
+        if rest := self.columns % BOX:
+            maps += [Boxes(c, BOX, columns=rest), Boxes(b, DEPTH, columns=rest)]
+        return maps
 
     @property
     def threads(self) -> int:
@@ -58,7 +71,7 @@ class Options:
     @property
     def shared_bytes(self) -> int:
         """Dynamic shared memory: the stages, C, the barriers, a bias, words of split-K, and what aligns them to 1024 bytes."""
-        stage = 2 * DEPTH * (self.rows + self.columns)
+        stage = 2 * DEPTH * (self.rows + BOX * self.boxes)
         c = 2 * BOX * BOX * self.consumers * self.c_boxes
         bias = 2 * self.columns * self.consumers if self.c_boxes else 0
         return ALIGNMENT_BYTES + self.stages * (stage + 16) + c + bias + 16 * self.split_k
@@ -159,7 +172,7 @@ def bind(a_MK: Tensor, b_KN: Tensor, options: Options) -> Launch:
     require_contiguous(a_MK=a_MK, b_KN=b_KN)
     require_pitch("k", a_MK.shape[1], a_MK.element_size())
     require_pitch("n", b_KN.shape[1], b_KN.element_size())
-    return _bind(a_MK, Boxes(b_KN, options.rows_of_b), None, options, b_KN.shape[1], "identity", b_k_contiguous=False)
+    return _bind(a_MK, b_KN, None, options, b_KN.shape[1], "identity", b_k_contiguous=False)
 
 
 def bind_linear(x_MK: Tensor, w_NK: Tensor, bias_N: Tensor | None, options: Options, function: Function) -> Launch:
@@ -170,12 +183,18 @@ def bind_linear(x_MK: Tensor, w_NK: Tensor, bias_N: Tensor | None, options: Opti
     require_contiguous(x_MK=x_MK, w_NK=w_NK, **({} if bias_N is None else {"b_N": bias_N}))
     require_pitch("k", x_MK.shape[1], x_MK.element_size())
     require_pitch("n", w_NK.shape[0], w_NK.element_size())
-    boxes = Boxes(w_NK, options.columns // options.cluster)
-    return _bind(x_MK, boxes, bias_N, options, w_NK.shape[0], function, b_k_contiguous=True)
+    return _bind(x_MK, w_NK, bias_N, options, w_NK.shape[0], function, b_k_contiguous=True)
 
 
 def _bind(
-    a_MK: Tensor, b: Boxes, bias_N: Tensor | None, options: Options, n: int, function: Function, *, b_k_contiguous: bool
+    a_MK: Tensor,
+    b: Tensor,
+    bias_N: Tensor | None,
+    options: Options,
+    n: int,
+    function: Function,
+    *,
+    b_k_contiguous: bool,
 ) -> Launch:
     """`b`: (K, N), or (N, K) if `b_k_contiguous`."""
     import torch
@@ -185,7 +204,7 @@ def _bind(
     element = nvrtc.element_type(a_MK.dtype)
     whole = replace(options, split_k=0)
     kernel = _kernel(whole, element, function, b_k_contiguous=b_k_contiguous)
-    maps = tensor_maps([Boxes(a_MK, options.rows), b, Boxes(c_MN, BOX)])
+    maps = tensor_maps(options.maps(a_MK, b, c_MN, a_k_contiguous=True, b_k_contiguous=b_k_contiguous))
     tiles = -(-m // (options.rows * options.cluster)), -(-n // options.columns)
     order = torch.tensor(hilbert_order(*tiles) if options.hilbert else [0], dtype=torch.uint32).to(a_MK.device)
     count = tiles[0] * tiles[1]

@@ -11,7 +11,7 @@ from kernelviz.ops.matmul.wgmma import BOX, DEPTH, Options, divided
 
 SPACE = {
     "rows": (0, 128, 64),
-    "columns": (0, 256, 192, 128, 64),
+    "columns": (0, *range(256, 63, -16)),
     "cluster": (0, 2, 4, 1),
     "stages": (0, 4, 3, 5, 6, 8),
 }
@@ -55,7 +55,7 @@ SHARED_STEP = 0.975
 def options(rows: int, columns: int, cluster: int, stages: int, split_k: int = 1) -> Options:
     """The kernel with this tile. Of three boxes of C, all are stored at a time, or one if there is no room; of a small tile one;
     otherwise two. Small tiles are few, and need no table of their order."""
-    boxes = 1 if BOX in (rows, columns) else 2 if columns != 192 else 3 if stages <= 4 else 1
+    boxes = 1 if rows == BOX or columns == BOX else (1, 2, 3 if stages <= 4 else 1, 2)[-(-columns // BOX) - 1]
     return Options(
         columns=columns,
         consumers=rows // BOX,
@@ -122,8 +122,10 @@ def admits(configuration: Mapping[str, int], problem: Problem) -> str | None:
     if not all(configuration.values()):
         return "0 is the choice by size, in all parameters or in none"
     one = options(**configuration)
+    if one.columns % BOX and one.cluster > 1:
+        return f"a tile of {one.columns} columns is not divided among the blocks of a cluster"
     if one.rows_of_b % 8:
-        return f"{one.columns // BOX} boxes of B cannot be divided among {one.cluster} blocks"
+        return f"{one.boxes} boxes of B cannot be divided among {one.cluster} blocks"
     if one.shared_bytes > MOST_SHARED_BYTES:
         return f"needs {one.shared_bytes:,} bytes of shared memory"
     return None
@@ -131,7 +133,7 @@ def admits(configuration: Mapping[str, int], problem: Problem) -> str | None:
 
 def admits_layouts(configuration: Mapping[str, int], problem: Problem) -> str | None:
     """The same for products with transposed factors, whose boxes of B are divided whole."""
-    boxes, cluster = configuration["columns"] // BOX, configuration["cluster"]
+    boxes, cluster = -(-configuration["columns"] // BOX), configuration["cluster"]
     if cluster and boxes % cluster:
         return f"{boxes} boxes of B cannot be divided among {cluster} blocks"
     return admits(configuration, problem)

@@ -4,14 +4,15 @@
 //
 // It is the kernel of wgmma.cu with all its ideas but split-K: persistent blocks, one warpgroup that copies, CONSUMERS warpgroups that multiply, clusters
 // with multicast of B, and TMA stores. Definitions:
-//   COLUMNS      columns of a block's tile of C: 64, 128, 192 or 256
+//   COLUMNS      columns of a block's tile of C: a multiple of 16, of 64 to 256
 //   CONSUMERS    warpgroups that multiply, each 64 rows of the tile: 1 or 2
 //   STAGES       tiles of A and B in shared memory
 //   CLUSTER      blocks with neighbouring rows, each of which loads its part of their common tile of B for all of them
 //   C_BOXES      boxes of shared memory of each warpgroup, through which C is stored while the next tile begins
 //   HILBERT      1: the tiles are computed in the order of a table; 0: in groups of GROUP rows of tiles, which find B in the L2
 // `maps` holds three tensor maps of boxes of 64 columns, swizzled by 128 bytes: A in boxes of ROWS rows, or of 64 rows of K; B in boxes of
-// COLUMNS / CLUSTER rows, or of 64 rows of K; C in boxes of 64 rows. TMA fills what is outside of a matrix with zeros, and does not write there.
+// COLUMNS / CLUSTER rows, or of 64 rows of K; C in boxes of 64 rows. If COLUMNS is no multiple of 64, two more follow, of boxes as
+// wide as the rest: of C, and of B. In shared memory their rows are 128 bytes apart, too. TMA fills what is outside of a matrix with zeros, and does not write there.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
@@ -22,10 +23,15 @@
 constexpr int ROWS = 64 * CONSUMERS, DEPTH = 64;
 constexpr int WARPGROUP = 128;
 constexpr int THREADS = WARPGROUP * (CONSUMERS + 1);
+constexpr int BOXES_OF_B = (COLUMNS + 63) / 64;
+constexpr bool NARROW_BOX = COLUMNS % 64 != 0;  // the last one
 constexpr int A_BYTES = ROWS * DEPTH * 2, B_BYTES = DEPTH * COLUMNS * 2, BOX_BYTES = 64 * 64 * 2;
+constexpr int STAGE_BYTES = A_BYTES + BOXES_OF_B * BOX_BYTES;
 constexpr int C_BYTES = CONSUMERS * C_BOXES * BOX_BYTES;
-constexpr int BOXES_OF_B = COLUMNS / 64;
 constexpr int SUMS = COLUMNS / 2;  // of one thread
+static_assert(COLUMNS % 16 == 0, "columns are rounded in pairs of eight");
+static_assert(!NARROW_BOX || CLUSTER == 1, "a narrow box of B is loaded by one block");
+static_assert(B_K_CONTIGUOUS || BOXES_OF_B % CLUSTER == 0, "else some boxes of B would not be loaded");
 
 #include "boxes_by_tma.cuh"
 #include "stages.cuh"
@@ -37,12 +43,12 @@ struct Shared {
 
     __device__ __forceinline__ explicit Shared(unsigned address) {
         stages = (address + 1023) / 1024 * 1024;  // the swizzle repeats every 1024 bytes
-        c = stages + STAGES * (A_BYTES + B_BYTES);
+        c = stages + STAGES * STAGE_BYTES;
         full = c + C_BYTES;
         empty = full + 8 * STAGES;
     }
     __device__ __forceinline__ unsigned a(int stage) const {
-        return stages + stage * (A_BYTES + B_BYTES);
+        return stages + stage * STAGE_BYTES;
     }
     __device__ __forceinline__ unsigned b(int stage) const {
         return a(stage) + A_BYTES;
@@ -87,13 +93,14 @@ __device__ __forceinline__ void fill(const Shared& shared, const char* maps, int
 #pragma unroll
         for (int i = 0; i < BOXES_OF_B / CLUSTER; ++i) {
             const int box = rank * (BOXES_OF_B / CLUSTER) + i;
-            load_for_cluster(shared.b(stage) + box * BOX_BYTES, maps + 128, tile.column + 64 * box, depth, full);
+            const char* map = NARROW_BOX && box == BOXES_OF_B - 1 ? maps + 512 : maps + 128;
+            load_for_cluster(shared.b(stage) + box * BOX_BYTES, map, tile.column + 64 * box, depth, full);
         }
     }
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1) matmul_wgmma_layouts(
-    const __grid_constant__ Maps<3> maps, const unsigned* __restrict__ order, int m, int n, int k) {
+    const __grid_constant__ Maps<COLUMNS % 64 ? 5 : 3> maps, const unsigned* __restrict__ order, int m, int n, int k) {
     const Shared shared(dynamic_shared_memory());
     const int rank = CLUSTER > 1 ? rank_in_cluster() : 0;
     const int tiles_m = (m + ROWS * CLUSTER - 1) / (ROWS * CLUSTER), tiles_n = (n + COLUMNS - 1) / COLUMNS;

@@ -10,9 +10,9 @@ from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels import nvrtc
 from kernelviz.ops.kernels.layout import require_contiguous
 from kernelviz.ops.kernels.limits import limits
-from kernelviz.ops.kernels.tensor_map import Boxes, require_pitch, tensor_maps
+from kernelviz.ops.kernels.tensor_map import require_pitch, tensor_maps
 from kernelviz.ops.matmul import wgmma_choice
-from kernelviz.ops.matmul.wgmma import BOX, Options, hilbert_order
+from kernelviz.ops.matmul.wgmma import Options, hilbert_order
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -42,8 +42,7 @@ def bind_tn(a_KM: Tensor, b_KN: Tensor, tile: Tile, *, names: tuple[str, str] = 
     require_pitch(names[0], a_KM.shape[1], a_KM.element_size())
     require_pitch(names[1], b_KN.shape[1], b_KN.element_size())
     sizes = (a_KM.shape[1], b_KN.shape[1], a_KM.shape[0])
-    options = _options(tile, sizes, a_KM)
-    return _bind(Boxes(a_KM, BOX), Boxes(b_KN, BOX), sizes, options, a_k_contiguous=False, b_k_contiguous=False)
+    return _bind(a_KM, b_KN, sizes, _options(tile, sizes, a_KM), a_k_contiguous=False, b_k_contiguous=False)
 
 
 def bind_nt(a_MK: Tensor, b_NK: Tensor, tile: Tile, *, names: tuple[str, str] = ("k", "n")) -> Launch:
@@ -56,9 +55,7 @@ def bind_nt(a_MK: Tensor, b_NK: Tensor, tile: Tile, *, names: tuple[str, str] = 
     require_pitch(names[0], a_MK.shape[1], a_MK.element_size())
     require_pitch(names[1], b_NK.shape[0], b_NK.element_size())
     sizes = (a_MK.shape[0], b_NK.shape[0], a_MK.shape[1])
-    options = _options(tile, sizes, a_MK)
-    b = Boxes(b_NK, options.columns // options.cluster)
-    return _bind(Boxes(a_MK, options.rows), b, sizes, options, a_k_contiguous=True, b_k_contiguous=True)
+    return _bind(a_MK, b_NK, sizes, _options(tile, sizes, a_MK), a_k_contiguous=True, b_k_contiguous=True)
 
 
 def bind_tt(a_KM: Tensor, b_NK: Tensor, tile: Tile) -> Launch:
@@ -68,9 +65,7 @@ def bind_tt(a_KM: Tensor, b_NK: Tensor, tile: Tile) -> Launch:
     require_pitch("k", b_NK.shape[1], b_NK.element_size())
     require_pitch("n", b_NK.shape[0], b_NK.element_size())
     sizes = (a_KM.shape[1], b_NK.shape[0], a_KM.shape[0])
-    options = _options(tile, sizes, a_KM)
-    b = Boxes(b_NK, options.columns // options.cluster)
-    return _bind(Boxes(a_KM, BOX), b, sizes, options, a_k_contiguous=False, b_k_contiguous=True)
+    return _bind(a_KM, b_NK, sizes, _options(tile, sizes, a_KM), a_k_contiguous=False, b_k_contiguous=True)
 
 
 def _options(tile: Tile, sizes: tuple[int, int, int], of: Tensor) -> Options:
@@ -81,8 +76,8 @@ def _options(tile: Tile, sizes: tuple[int, int, int], of: Tensor) -> Options:
 
 
 def _bind(
-    a: Boxes,
-    b: Boxes,
+    a: Tensor,
+    b: Tensor,
     sizes: tuple[int, int, int],
     options: Options,
     *,
@@ -93,7 +88,7 @@ def _bind(
     import torch
 
     m, n, _ = sizes
-    c_MN = torch.empty((m, n), dtype=a.matrix.dtype, device=a.matrix.device)
+    c_MN = torch.empty((m, n), dtype=a.dtype, device=a.device)
     kernel = nvrtc.kernel(
         SOURCE,
         "matmul_wgmma_layouts",
@@ -107,7 +102,7 @@ def _bind(
         cluster=options.cluster,
         specific=True,
     )
-    maps = tensor_maps([a, b, Boxes(c_MN, BOX)])
+    maps = tensor_maps(options.maps(a, b, c_MN, a_k_contiguous=a_k_contiguous, b_k_contiguous=b_k_contiguous))
     tiles = -(-m // (options.rows * options.cluster)), -(-n // options.columns)
     order = torch.tensor(hilbert_order(*tiles) if options.hilbert else [0], dtype=torch.uint32).to(c_MN.device)
     threads = 128 * (options.consumers + 1)

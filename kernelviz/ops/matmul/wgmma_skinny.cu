@@ -8,6 +8,8 @@
 //   STAGES   tiles of B and A in shared memory; a warp of its own fills them
 //   PARTS    blocks of a cluster, each of which takes a part of K. They add up their sums through each other's shared memory, always in
 //            the same order.
+//   OVERLAP  1: the next products begin while the last ones run, and a stage is released one step later; 0: not so, which leaves more stages to the
+//            copies, where their time is what counts
 // `maps` holds two tensor maps of boxes of 64 columns: A in boxes of ROWS rows, B in boxes of 64 rows, both swizzled by 128 bytes. TMA fills
 // what is outside of a matrix with zeros.
 #include <cuda_bf16.h>
@@ -89,7 +91,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) matmul_wgmma_skinny(
         for (int i = 0; i < ROWS / 2; ++i) {
             sums[i] = 0.0f;
         }
-        int stage = 0, parity = 0;
+        int stage = 0, parity = 0, before = -1;
 #pragma unroll 1
         for (int i = first; i < end; ++i) {
             const unsigned b = stages + stage * STAGE_BYTES + warpgroup * BOX_BYTES, a = stages + stage * STAGE_BYTES + CONSUMERS * BOX_BYTES;
@@ -101,15 +103,18 @@ extern "C" __global__ void __launch_bounds__(THREADS) matmul_wgmma_skinny(
                 wgmma<false, true>(sums, wgmma_operand(b + step * 2048, 16, 1024), wgmma_operand(a + step * 32, 16, 1024), 1);
             }
             wgmma_commit();
-            wgmma_wait<0>();
-            if (t == 0) {
-                barrier_arrive(empty + 8 * stage);
+            wgmma_wait<OVERLAP>();
+            const int released = OVERLAP ? before : stage;
+            if (released >= 0 && t == 0) {
+                barrier_arrive(empty + 8 * released);
             }
+            before = stage;
             if (++stage == STAGES) {
                 stage = 0;
                 parity ^= 1;
             }
         }
+        wgmma_wait<0>();
         // All copies to this block have arrived, and both warpgroups must have multiplied them before the sums take their place.
         asm volatile("bar.sync 1, %0;" ::"n"(CONSUMERS * WARPGROUP) : "memory");
         const int column = warpgroup * 64 + t / 32 * 16 + t % 32 / 4;

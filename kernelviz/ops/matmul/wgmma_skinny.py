@@ -16,7 +16,7 @@ from kernelviz.core.errors import BadField
 from kernelviz.core.problem import Problem
 from kernelviz.ops.kernels import nvrtc
 from kernelviz.ops.kernels.layout import require_contiguous
-from kernelviz.ops.kernels.limits import MOST_SHARED_BYTES, MULTIPROCESSORS, PTX_NAMES
+from kernelviz.ops.kernels.limits import MOST_SHARED_BYTES, MULTIPROCESSORS, PTX_NAMES, limits
 from kernelviz.ops.kernels.tensor_map import Boxes, require_pitch, tensor_maps
 from kernelviz.ops.matmul.gemv import SHORTEST_PART
 
@@ -66,13 +66,14 @@ class Tile:
         """Blocks of a multiprocessor at the same time, by shared memory."""
         return MOST_SHARED_BYTES // (self.shared_bytes(rows) + SYSTEM_BYTES)
 
-    def defines(self, element: str, rows: int) -> dict[str, str]:
-        """The macros, for elements of this C++ type."""
+    def defines(self, element: str, rows: int, *, overlap: bool) -> dict[str, str]:
+        """The macros, for elements of this C++ type. `overlap`: of the products of two stages."""
         return {
             "COLUMNS": str(self.columns),
             "ROWS": str(rows),
             "STAGES": str(self.stages),
             "PARTS": str(self.parts),
+            "OVERLAP": str(int(overlap)),
             "ELEMENT": element,
             "ELEMENT_PTX": f'"{PTX_NAMES[element]}"',
         }
@@ -159,12 +160,16 @@ def admits_parts(configuration: Mapping[str, int], problem: Problem) -> str | No
     """Why a configuration is not measured: its shared memory, or parts of K that are too short."""
     if not all(configuration.values()):
         return "0 is the choice by size, in all parameters or in none"
-    tile = Tile(**{name: value for name, value in configuration.items() if name != "rows"})
-    if tile.resident(configuration["rows"]) == 0:
-        return f"needs {tile.shared_bytes(configuration['rows']):,} bytes of shared memory"
+    rows, tile = _rows_and_tile(configuration)
+    if tile.resident(rows) == 0:
+        return f"needs {tile.shared_bytes(rows):,} bytes of shared memory"
     if tile.parts > 1 and problem.sizes["k"] < tile.parts * SHORTEST_PART:
         return f"parts of K would have fewer than {SHORTEST_PART} rows of B"
     return None
+
+
+def _rows_and_tile(parameters: Mapping[str, int]) -> tuple[int, Tile]:
+    return parameters["rows"], Tile(**{name: value for name, value in parameters.items() if name != "rows"})
 
 
 def bind_parts(a_MK: Tensor, b_KN: Tensor, parameters: Mapping[str, int]) -> Launch:
@@ -172,14 +177,11 @@ def bind_parts(a_MK: Tensor, b_KN: Tensor, parameters: Mapping[str, int]) -> Lau
 
     Errors: BadField for matrices that are not contiguous, or whose rows are no multiples of 16 bytes.
     """
-    from kernelviz.ops.kernels.gpu import multiprocessors
-
     if all(parameters.values()):
-        rows, tile = parameters["rows"], Tile(**{name: value for name, value in parameters.items() if name != "rows"})
+        rows, tile = _rows_and_tile(parameters)
     else:
-        processors = multiprocessors(a_MK.device) if a_MK.is_cuda else MULTIPROCESSORS
-        rows, tile = choose_parts(a_MK.shape[0], b_KN.shape[1], a_MK.shape[1], processors)
-    return _bind(a_MK, b_KN, rows, tile)
+        rows, tile = choose_parts(a_MK.shape[0], b_KN.shape[1], a_MK.shape[1], limits(a_MK.device)[0])
+    return _bind(a_MK, b_KN, rows, tile, overlap=True)
 
 
 def bind(a_MK: Tensor, b_KN: Tensor, parameters: Mapping[str, int]) -> Launch:
@@ -187,17 +189,14 @@ def bind(a_MK: Tensor, b_KN: Tensor, parameters: Mapping[str, int]) -> Launch:
 
     Errors: BadField for matrices that are not contiguous, whose rows are no multiples of 16 bytes, or with more rows.
     """
-    from kernelviz.ops.kernels.gpu import multiprocessors
-
     (m, k), n = a_MK.shape, b_KN.shape[1]
     if m > MOST_ROWS:
         raise BadField("size m", m, f"this kernel holds at most {MOST_ROWS} rows of A; choose another variant")
-    chosen = any(parameters.values())
-    processors = multiprocessors(a_MK.device) if a_MK.is_cuda else MULTIPROCESSORS
-    return _bind(a_MK, b_KN, padded_rows(m), Tile(**parameters) if chosen else choose(m, n, k, processors))
+    tile = Tile(**parameters) if any(parameters.values()) else choose(m, n, k, limits(a_MK.device)[0])
+    return _bind(a_MK, b_KN, padded_rows(m), tile, overlap=False)
 
 
-def _bind(a_MK: Tensor, b_KN: Tensor, rows: int, tile: Tile) -> Launch:
+def _bind(a_MK: Tensor, b_KN: Tensor, rows: int, tile: Tile, *, overlap: bool) -> Launch:
     import torch
 
     require_contiguous(a_MK=a_MK, b_KN=b_KN)
@@ -205,7 +204,7 @@ def _bind(a_MK: Tensor, b_KN: Tensor, rows: int, tile: Tile) -> Launch:
     require_pitch("k", k, a_MK.element_size())
     require_pitch("n", n, b_KN.element_size())
     shared_bytes = tile.shared_bytes(rows)
-    defines = tile.defines(nvrtc.element_type(a_MK.dtype), rows)
+    defines = tile.defines(nvrtc.element_type(a_MK.dtype), rows, overlap=overlap)
     kernel = nvrtc.kernel(
         SOURCE, "matmul_wgmma_skinny", defines, shared_bytes=shared_bytes, cluster=tile.parts, specific=True
     )

@@ -44,9 +44,9 @@ struct Copy {  // cp.async
     bool valid;
     void run() const { valid ? (void)memcpy(to, from, bytes) : (void)memset(to, 0, bytes); }
 };
-struct Map {  // what the tests pass as a tensor map of 128 bytes: boxes of 128 bytes across, swizzled by 128 bytes
+struct Map {  // what the tests pass as a tensor map of 128 bytes: boxes of at most 128 bytes across, swizzled by 128 bytes
     unsigned char* matrix;
-    long long rows, columns, element_bytes, box_rows;
+    long long rows, columns, element_bytes, box_rows, box_bytes;
 };
 struct Store {
     unsigned from;

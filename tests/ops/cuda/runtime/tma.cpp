@@ -81,7 +81,7 @@ static void run(const Load& load) {
         for (long long r = 0; r < from.box_rows; ++r) {
             const bool row_inside = load.row + r >= 0 && load.row + r < from.rows;
             const unsigned char* row = from.matrix + (load.row + r) * from.columns * bytes;
-            for (unsigned c = 0; c < BOX_PITCH / bytes; c += part) {
+            for (unsigned c = 0; c < from.box_bytes / bytes; c += part) {
                 unsigned char* to = in_shared(blocks[i], swizzled(load.to + r * BOX_PITCH + c * bytes), 16);
                 const long long column = load.column + (long long)c;
                 const long long inside = row_inside && column >= 0 ? std::max(0ll, std::min<long long>(part, from.columns - column)) : 0;
@@ -91,7 +91,7 @@ static void run(const Load& load) {
                 memset(to + inside * bytes, 0, 16 - inside * bytes);
             }
         }
-        change(blocks[i], load.barrier, 0, -from.box_rows * BOX_PITCH);
+        change(blocks[i], load.barrier, 0, -from.box_rows * from.box_bytes);
     }
 }
 bool deliver_load() {
@@ -116,7 +116,7 @@ static void run(const Store& store) {
     const unsigned bytes = to.element_bytes;
     static const unsigned char unwritten[8] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
     for (long long r = 0; r < to.box_rows && store.row + r < to.rows; ++r) {
-        for (long long c = 0; c < BOX_PITCH / bytes && store.column + c < to.columns; ++c) {
+        for (long long c = 0; c < to.box_bytes / bytes && store.column + c < to.columns; ++c) {
             unsigned char* element = to.matrix + ((store.row + r) * to.columns + store.column + c) * bytes;
             if (memcmp(element, unwritten, bytes)) {
                 fail("an element is written twice");
