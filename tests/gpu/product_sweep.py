@@ -30,12 +30,19 @@ from kernelviz.ops.matmul.wgmma import BOX, DEPTH, Division, Options
 
 Bind = Callable[[], Callable[[], Any]]
 SIZES = (
-    *((n, n, n) for n in (512, 768, 1024, 1280, 1536, 2048)),
+    *((n, n, n) for n in (512, 768, 896, 1024, 1280, 1536, 1792, 2048, 2560, 3072, 4096)),
     *((512, 512, 1024), (512, 512, 2048), (512, 512, 4096), (256, 1024, 4096), (1024, 512, 4096), (256, 256, 8192)),
-    *((1024, 1024, 4096), (256, 4096, 4096), (192, 640, 1536), (1024, 4096, 512)),
+    *(
+        (1024, 1024, 4096),
+        (256, 4096, 4096),
+        (192, 640, 1536),
+        (1024, 4096, 512),
+        (512, 6144, 4096),
+        (2048, 2560, 2560),
+    ),
 )
 PARTS = (2, 3, 4, 6, 8)
-STAGES = (4, 6, 8)
+STAGES = (4, 5, 6, 8)
 ROUNDS, AT_ONCE = 12, 50
 """Blocks of each configuration, and configurations of a batch, so that its load is that of a burst."""
 ELEMENT = "__nv_bfloat16"
@@ -65,7 +72,7 @@ def sources() -> Iterator[tuple[Path, dict[str, str], str]]:
         for one in (options, replace(options, split_k=1)):
             yield wgmma.SOURCE, one.defines(ELEMENT), "matmul_wgmma"
         for k_contiguous in (True, False):
-            if tile[1] // BOX % tile[2]:
+            if options.boxes % options.cluster:
                 continue
             macros = wgmma_layouts.defines(options, ELEMENT, a_k_contiguous=k_contiguous, b_k_contiguous=k_contiguous)
             yield wgmma_layouts.SOURCE, macros, "matmul_wgmma_layouts"
@@ -139,7 +146,7 @@ def backward(a: torch.Tensor, b: torch.Tensor, dc: torch.Tensor) -> dict[str, Bi
             triton_strided.bind_strided(dc, b.t(), compute=None), triton_strided.bind_strided(a.t(), dc, compute=None)
         ),
         "by size": own((0, 0, 0, 0)),
-        **{name: own(tile) for name, tile in tiles() if tile[1] // BOX % tile[2] == 0},
+        **{name: own(tile) for name, tile in tiles() if -(-tile[1] // BOX) % tile[2] == 0},
     }
 
 

@@ -220,7 +220,6 @@ def skinny_faults(
     program = emulator.program(wgmma_skinny.SOURCE, "matmul_wgmma_skinny", macros, text=text)
     a, b = (torch.randint(-3, 4, shape).to(TORCH[element]) for shape in ((m, k), (k, n)))
     expected = (a.double() @ b.double()).to(TORCH[element])
-    maps = tensor_maps([(a, rows), (b, DEPTH)])
     grid = Grid(
         blocks=-(-m // rows) * -(-n // tile.columns) * tile.parts,
         threads=2 * tile.columns + 32,
@@ -230,6 +229,7 @@ def skinny_faults(
     seen = []
     for mode in MODES:
         c = Output(m, n, TORCH[element])
+        maps = tensor_maps([(a, rows), (b, DEPTH), (c.matrix, rows)])
         error = program.run([maps, c.matrix, *sizes], grid, mode)
         right = torch.equal(c.matrix, expected) and c.guard_is_unchanged()
         if error or not right:
@@ -277,11 +277,22 @@ SKINNY_MISTAKES = {
 }
 
 
-@pytest.mark.parametrize("mistake", SKINNY_MISTAKES)
+STORED_BY_TMA = {
+    "TMA does not see what was written": ("fence_for_tma();", ""),
+    "C is stored before all of it is there": (
+        "    fence_for_tma();\n    warpgroup_barrier(warpgroup);",
+        "    fence_for_tma();",
+    ),
+    "the matrices of a store are exchanged": ("lane / 16 * 8 + lane % 8", "lane / 8 % 2 * 8 + lane % 8"),
+    "the store is not waited for": ("        store_wait();\n", ""),
+}
+
+
+@pytest.mark.parametrize("mistake", [*SKINNY_MISTAKES, *STORED_BY_TMA])
 def test_the_processor_notices_mistakes_of_the_kernel_for_few_rows(mistake: str, emulator: Emulator) -> None:
-    correct, wrong = SKINNY_MISTAKES[mistake]
+    correct, wrong = (SKINNY_MISTAKES | STORED_BY_TMA)[mistake]
     text = wgmma_skinny.SOURCE.read_text()
     assert correct in text
-    tile, sizes = SKINNY["64 rows, parts of K"]
+    tile, sizes = SKINNY["64 rows, parts of K" if mistake in SKINNY_MISTAKES else "32 rows"]
     assert skinny_faults(emulator, tile, sizes, overlap=True) == []
     assert skinny_faults(emulator, tile, sizes, text=text.replace(correct, wrong), overlap=True)

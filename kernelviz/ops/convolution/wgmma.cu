@@ -224,7 +224,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) conv_wgmma(
     __syncthreads();
 
     if (warpgroup == CONSUMERS) {
-        give_registers<PRODUCER_REGISTERS>();
+        release_registers<PRODUCER_REGISTERS>();
         if (threadIdx.x == CONSUMERS * WARPGROUP) {
             produce(shared, maps, tiles, tiles_of_filters, steps, p, q, c, r, s);
         }

@@ -282,7 +282,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) grouped_wgmma(
     Walk walk(problem);
     Stage stage;
     if (warpgroup == CONSUMERS) {
-        give_registers<PRODUCER_REGISTERS>();
+        release_registers<PRODUCER_REGISTERS>();
         if (threadIdx.x == CONSUMERS * WARPGROUP) {
 #pragma unroll 1
             for (int number = first_tile; walk.go_to(problem, number, rank); number += tile_step) {

@@ -38,11 +38,24 @@ class Tile:
 
 
 TILES = (
-    Tile(rows=128, columns=256, step_us=0.573, begin_us=1.8, cluster_us=0.9, part_us=4.0, stages=4, clusters=(2, 4, 1)),
-    Tile(rows=128, columns=192, step_us=0.43, begin_us=1.9, cluster_us=0.9, part_us=2.7, stages=5, clusters=(1,)),
-    Tile(rows=128, columns=128, step_us=0.31, begin_us=1.3, cluster_us=0.7, part_us=1.45, stages=6, clusters=(2, 4, 1)),
-    Tile(rows=64, columns=128, step_us=0.209, begin_us=0.4, cluster_us=0.3, part_us=0.55, stages=8, clusters=(1, 2)),
-    Tile(rows=64, columns=64, step_us=0.163, begin_us=0.35, cluster_us=0.3, part_us=0.3, stages=8, clusters=(1,)),
+    Tile(rows=128, columns=256, step_us=0.586, begin_us=1.66, cluster_us=0.8, part_us=4.0, stages=4, clusters=(2, 1)),
+    Tile(rows=128, columns=240, step_us=0.557, begin_us=1.43, cluster_us=0.8, part_us=4.0, stages=4, clusters=(1,)),
+    Tile(rows=128, columns=224, step_us=0.522, begin_us=1.4, cluster_us=0.8, part_us=4.0, stages=4, clusters=(1,)),
+    Tile(rows=128, columns=208, step_us=0.55, begin_us=1.0, cluster_us=0.8, part_us=4.0, stages=4, clusters=(1,)),
+    Tile(rows=128, columns=192, step_us=0.446, begin_us=1.29, cluster_us=0.8, part_us=2.7, stages=5, clusters=(1,)),
+    Tile(rows=128, columns=176, step_us=0.417, begin_us=1.18, cluster_us=0.8, part_us=2.7, stages=5, clusters=(1,)),
+    Tile(rows=128, columns=160, step_us=0.38, begin_us=1.16, cluster_us=0.8, part_us=2.7, stages=5, clusters=(1,)),
+    Tile(rows=128, columns=144, step_us=0.348, begin_us=1.17, cluster_us=0.8, part_us=2.7, stages=5, clusters=(1,)),
+    Tile(rows=128, columns=128, step_us=0.299, begin_us=0.94, cluster_us=0.6, part_us=1.45, stages=6, clusters=(2, 1)),
+    Tile(rows=128, columns=112, step_us=0.304, begin_us=0.46, cluster_us=0.6, part_us=1.45, stages=6, clusters=(1,)),
+    Tile(rows=128, columns=96, step_us=0.271, begin_us=0.53, cluster_us=0.6, part_us=1.45, stages=6, clusters=(1,)),
+    Tile(rows=64, columns=256, step_us=0.301, begin_us=1.33, cluster_us=0.4, part_us=1.45, stages=5, clusters=(1,)),
+    Tile(rows=64, columns=192, step_us=0.256, begin_us=0.79, cluster_us=0.4, part_us=1.0, stages=6, clusters=(1,)),
+    Tile(rows=64, columns=128, step_us=0.207, begin_us=0.43, cluster_us=0.4, part_us=0.55, stages=8, clusters=(1, 2)),
+    Tile(rows=64, columns=112, step_us=0.239, begin_us=0.09, cluster_us=0.4, part_us=0.55, stages=8, clusters=(1,)),
+    Tile(rows=64, columns=96, step_us=0.209, begin_us=0.24, cluster_us=0.4, part_us=0.5, stages=8, clusters=(1,)),
+    Tile(rows=64, columns=80, step_us=0.206, begin_us=0.2, cluster_us=0.4, part_us=0.4, stages=8, clusters=(1,)),
+    Tile(rows=64, columns=64, step_us=0.164, begin_us=0.17, cluster_us=0.4, part_us=0.3, stages=8, clusters=(1,)),
 )
 """The three boxes of B of 192 columns can be divided among blocks only into more and smaller copies; one block was 2 % faster.
 Small tiles copy more for each product: the tensor cores are busy a third of the time with 64 × 64, nine tenths with 128 × 256."""

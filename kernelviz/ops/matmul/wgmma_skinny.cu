@@ -10,12 +10,13 @@
 //            the same order.
 //   OVERLAP  1: the next products begin while the last ones run, and a stage is released one step later; 0: not so, which leaves more stages to the
 //            copies, where their time is what counts
-// `maps` holds two tensor maps of boxes of 64 columns: A in boxes of ROWS rows, B in boxes of 64 rows, both swizzled by 128 bytes. TMA fills
-// what is outside of a matrix with zeros.
+// `maps` holds three tensor maps of boxes of 64 columns: A in boxes of ROWS rows, B in boxes of 64 rows, C in boxes of ROWS rows, all swizzled by 128 bytes.
+// TMA fills what is outside of a matrix with zeros, and does not write there.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
 #include "tma.cuh"
+#include "warpgroups.cuh"
 #include "wgmma.cuh"
 
 constexpr int DEPTH = 64, WARPGROUP = 128;
@@ -23,6 +24,35 @@ constexpr int CONSUMERS = COLUMNS / 64;
 constexpr int THREADS = CONSUMERS * WARPGROUP + 32;
 constexpr int BOX_BYTES = 64 * DEPTH * 2, A_BYTES = ROWS * DEPTH * 2, STAGE_BYTES = CONSUMERS * BOX_BYTES + A_BYTES;
 constexpr int PITCH = COLUMNS + 4;  // of the sums of a row of C, so that threads of a warp write to different banks
+
+// Without other parts, TMA stores C, if there are two matrices of eight rows.
+constexpr bool BY_TMA = PARTS == 1 && ROWS >= 16;
+
+__device__ __forceinline__ unsigned pair(float low, float high) {
+    const ELEMENT two[2] = {static_cast<ELEMENT>(low), static_cast<ELEMENT>(high)};
+    return *reinterpret_cast<const unsigned*>(two);
+}
+// The sums of 64 columns of ROWS rows of C, of which a thread has two neighbouring rows of a column, as a box of C. By all threads of a warpgroup.
+__device__ __forceinline__ void store_by_tma(
+    const float (&sums)[ROWS / 2], unsigned box, const char* map, int row0, int column0, int warpgroup) {
+    const int t = threadIdx.x % WARPGROUP, lane = t % 32;
+    // The matrices of a store, transposed: eight rows, of these the first and the last eight of a warp's 16 columns, and the next eight rows.
+    const int row = lane / 16 * 8 + lane % 8, eight_columns = t / 32 * 2 + lane / 8 % 2;
+#pragma unroll
+    for (int eight = 0; eight < ROWS / 8; eight += 2) {
+        const float* part = sums + 4 * eight;
+        store_transposed(
+            box + (8 * eight + row) * 128 + ((eight_columns ^ lane % 8) << 4), pair(part[0], part[1]), pair(part[2], part[3]),
+            pair(part[4], part[5]), pair(part[6], part[7]));
+    }
+    fence_for_tma();
+    warpgroup_barrier(warpgroup);
+    if (t == 0) {
+        store_box(box, map, column0, row0);
+        store_commit();
+        store_wait();
+    }
+}
 
 __device__ __forceinline__ float4 load_from(unsigned address, int block) {
     float4 v;
@@ -43,7 +73,7 @@ __device__ __forceinline__ void wait_for_cluster() {
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS) matmul_wgmma_skinny(
-    const __grid_constant__ Maps<2> maps, ELEMENT* __restrict__ c, int m, int n, int k) {
+    const __grid_constant__ Maps<3> maps, ELEMENT* __restrict__ c, int m, int n, int k) {
     extern __shared__ __align__(1024) unsigned char memory[];
     const unsigned at = (unsigned)__cvta_generic_to_shared(memory);
     const unsigned stages = (at + 1023) / 1024 * 1024;  // the swizzle repeats every 1024 bytes
@@ -117,6 +147,10 @@ extern "C" __global__ void __launch_bounds__(THREADS) matmul_wgmma_skinny(
         wgmma_wait<0>();
         // All copies to this block have arrived, and both warpgroups must have multiplied them before the sums take their place.
         asm volatile("bar.sync 1, %0;" ::"n"(CONSUMERS * WARPGROUP) : "memory");
+        if (BY_TMA) {
+            store_by_tma(sums, stages + warpgroup * (ROWS * 128), maps + 256, row0, column0 + 64 * warpgroup, warpgroup);
+            return;
+        }
         const int column = warpgroup * 64 + t / 32 * 16 + t % 32 / 4;
 #pragma unroll
         for (int eight = 0; eight < ROWS / 8; ++eight) {
@@ -127,6 +161,9 @@ extern "C" __global__ void __launch_bounds__(THREADS) matmul_wgmma_skinny(
                 asm volatile("st.shared.f32 [%0], %1;" ::"r"(to), "f"(sums[4 * eight + i]) : "memory");
             }
         }
+    }
+    if (BY_TMA) {
+        return;
     }
     wait_for_cluster();
     constexpr int FOURS = COLUMNS / 4;

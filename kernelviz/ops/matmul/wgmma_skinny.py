@@ -209,7 +209,7 @@ def _bind(a_MK: Tensor, b_KN: Tensor, rows: int, tile: Tile, *, overlap: bool) -
         SOURCE, "matmul_wgmma_skinny", defines, shared_bytes=shared_bytes, cluster=tile.parts, specific=True
     )
     c_MN = torch.empty((m, n), dtype=a_MK.dtype, device=a_MK.device)
-    maps = tensor_maps([Boxes(a_MK, rows), Boxes(b_KN, DEPTH)])
+    maps = tensor_maps([Boxes(a_MK, rows), Boxes(b_KN, DEPTH), Boxes(c_MN, rows)])
     blocks, threads = -(-m // rows) * -(-n // tile.columns) * tile.parts, 2 * tile.columns + 32
     sizes = tuple(map(ctypes.c_int, (m, n, k)))
 

@@ -8,7 +8,3 @@ inline void load_windows(
 inline void load_taps(unsigned to, const char* map, int channel, int tap, int filter, unsigned barrier) {
     emulated::load_taps(to, map, channel, tap, filter, barrier);
 }
-inline void store_transposed(unsigned to, unsigned a, unsigned b, unsigned c, unsigned d) {
-    const unsigned values[4] = {a, b, c, d};
-    emulated::stmatrix(to, values, true);
-}

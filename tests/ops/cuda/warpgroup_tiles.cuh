@@ -2,7 +2,6 @@
 #pragma once
 #include "warpgroups.cuh"
 
-template <int Registers> void give_registers() {}
 inline int warp_sum(int value) { return emulated::warp_sum(value); }
 inline uint4 load_shared_16_bytes(unsigned from) {
     uint4 value;

@@ -10,6 +10,10 @@ inline void store_matrices(unsigned to, unsigned a, unsigned b, unsigned c, unsi
     const unsigned values[4] = {a, b, c, d};
     emulated::stmatrix(to, values);
 }
+inline void store_transposed(unsigned to, unsigned a, unsigned b, unsigned c, unsigned d) {
+    const unsigned values[4] = {a, b, c, d};
+    emulated::stmatrix(to, values, true);
+}
 inline void load_two(unsigned& first, unsigned& second, unsigned from) {
     unsigned both[2];
     emulated::load(both, from, 8);

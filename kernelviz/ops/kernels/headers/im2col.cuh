@@ -1,4 +1,4 @@
-// Copies by TMA of what a filter sees of images in NHWC, and of filters (sm_90 and later), and stores of transposed matrices to shared memory.
+// Copies by TMA of what a filter sees of images in NHWC, and of filters (sm_90 and later).
 // Addresses of shared memory are 32-bit numbers, as __cvta_generic_to_shared gives them. tests/ops/cuda/im2col.cuh does the same with the processor.
 #pragma once
 
@@ -17,9 +17,4 @@ __device__ __forceinline__ void load_taps(unsigned to, const char* map, int chan
         "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4}], [%5];" ::"r"(to), "l"(map),
         "r"(channel), "r"(tap), "r"(filter), "r"(barrier)
         : "memory");
-}
-// Four matrices of 8×8 elements of 16 bits, a register each, to rows of 16 bytes; lane i gives the address of column i.
-__device__ __forceinline__ void store_transposed(unsigned to, unsigned a, unsigned b, unsigned c, unsigned d) {
-    asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared::cta.b16 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(a), "r"(b), "r"(c), "r"(d)
-                 : "memory");
 }

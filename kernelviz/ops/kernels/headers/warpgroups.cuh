@@ -32,6 +32,11 @@ __device__ __forceinline__ void store_matrices(unsigned to, unsigned a, unsigned
     asm volatile("stmatrix.sync.aligned.m8n8.x4.shared::cta.b16 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(a), "r"(b), "r"(c), "r"(d)
                  : "memory");
 }
+// The same of their transposes: lane i gives the address of column i.
+__device__ __forceinline__ void store_transposed(unsigned to, unsigned a, unsigned b, unsigned c, unsigned d) {
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared::cta.b16 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(a), "r"(b), "r"(c), "r"(d)
+                 : "memory");
+}
 
 // Two neighbouring 32-bit numbers.
 __device__ __forceinline__ void load_two(unsigned& first, unsigned& second, unsigned from) {
