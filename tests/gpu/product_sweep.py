@@ -41,7 +41,7 @@ SIZES = (
         (2048, 2560, 2560),
     ),
 )
-PARTS = (2, 3, 4, 6, 8)
+PARTS = wgmma_skinny.PARTS[1:]
 STAGES = (4, 5, 6, 8)
 ROUNDS, AT_ONCE = 12, 50
 """Blocks of each configuration, and configurations of a batch, so that its load is that of a burst."""
@@ -57,7 +57,7 @@ def tiles() -> Iterator[tuple[str, tuple[int, int, int, int]]]:
 
 def exchanged() -> Iterator[tuple[int, wgmma_skinny.Tile]]:
     """Rows and tiles of the kernel whose blocks add up their parts in shared memory."""
-    for rows, columns in wgmma_skinny.STEP_US:
+    for rows, columns in wgmma_skinny.TILES_US:
         for count in (1, *PARTS):
             for stages in STAGES:
                 tile = wgmma_skinny.Tile(columns=columns, stages=stages, parts=count)
@@ -107,6 +107,7 @@ def forward(a: torch.Tensor, b: torch.Tensor) -> dict[str, Bind]:
         "cuBLAS": lambda: lambda: torch.mm(a, b, out=out),
         "triton_grouped": lambda: triton.bind_grouped(a, b, compute=None),
         "by size": lambda: wgmma.bind(a, b, wgmma_choice.choose(m, n, k, MULTIPROCESSORS)),
+        "parts by size": lambda: wgmma_skinny.bind_parts(a, b, {"rows": 0, "columns": 0, "stages": 0, "parts": 0}),
     }
     if m <= wgmma_skinny.MOST_ROWS:
         calls["skinny"] = lambda: wgmma_skinny.bind(a, b, {"columns": 0, "stages": 0, "parts": 0})

@@ -121,6 +121,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) matmul_wgmma_skinny(
         for (int i = 0; i < ROWS / 2; ++i) {
             sums[i] = 0.0f;
         }
+        order_registers(sums);
         int stage = 0, parity = 0, before = -1;
 #pragma unroll 1
         for (int i = first; i < end; ++i) {
@@ -145,6 +146,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) matmul_wgmma_skinny(
             }
         }
         wgmma_wait<0>();
+        order_registers(sums);
         // All copies to this block have arrived, and both warpgroups must have multiplied them before the sums take their place.
         asm volatile("bar.sync 1, %0;" ::"n"(CONSUMERS * WARPGROUP) : "memory");
         if (BY_TMA) {

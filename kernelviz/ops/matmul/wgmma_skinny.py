@@ -120,40 +120,67 @@ def admits(configuration: Mapping[str, int], problem: Problem) -> str | None:
     return None
 
 
-STEP_US = {(64, 64): 0.163, (64, 128): 0.209, (128, 64): 0.218, (128, 128): 0.31}
-"""Of 64 steps of K, by the rows and columns of a tile: what such tiles take in wgmma.cu on an H200. Of this kernel, nothing was
-measured."""
-SUMS_US, SUMS_US_OF_BOX = 1.0, 0.3
-"""To add up parts through shared memory, and for each 64 × 64 of a tile. Estimated, not measured."""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TileUs:
+    """Times of a tile in us on an H200, bf16, behind a flush. `step`: 64 of K. `rest`: all else, with the launch."""
+
+    step: float
+    rest: float
+
+
+TILES_US = {
+    (64, 64): TileUs(step=0.151, rest=1.9),
+    (64, 128): TileUs(step=0.217, rest=2.2),
+    (128, 64): TileUs(step=0.178, rest=2.6),
+    (128, 128): TileUs(step=0.297, rest=3.0),
+}
+"""By rows and columns of a tile: fits of `tests/gpu/product_sweep.py`, 192 × 640 to 2048 × 2048, within 2 to 6 % (root mean square)."""
+SUMS_US, SUMS_US_OF_PART = 1.5, 0.12
+"""To add up parts through shared memory, and more for each part."""
+FILL_US = 1.2
+PARTS = (1, 2, 3, 4, 6, 8)
+
+
+def resident_clusters(parts: int, processors: int = MULTIPROCESSORS) -> int:
+    """Clusters of so many blocks that are assumed to be resident at once, with a block on each multiprocessor.
+
+    The multiprocessors of a cluster are of one GPC, and some GPCs leave a rest: on an H200, 32 clusters of four and 20 of six were
+    not resident at once, 30 of four were.
+
+    >>> [resident_clusters(parts) for parts in PARTS]
+    [132, 66, 43, 31, 19, 12]
+    """
+    return processors // parts - (parts // 2 if parts > 2 else 0)
 
 
 def choose_parts(m: int, n: int, k: int, processors: int = MULTIPROCESSORS) -> tuple[int, Tile]:
-    """Rows, and tile: of which the least time is estimated, each with as many parts of K as there are multiprocessors for.
+    """Rows, and tile: those of which the least time is estimated.
 
-    >>> [(rows, tile.columns, tile.parts) for rows, tile in (choose_parts(*s) for s in ((512, 512, 4096), (192, 640, 1536)))]
-    [(128, 128, 8), (64, 64, 3)]
+    >>> sizes = ((512, 512, 4096), (192, 640, 1536), (1024, 1024, 1024), (512, 512, 512))
+    >>> [(rows, tile.columns, tile.parts) for rows, tile in (choose_parts(*size) for size in sizes)]
+    [(128, 64, 3), (64, 64, 4), (128, 64, 1), (64, 64, 1)]
     """
-    ways = [_with_parts(m, n, k, processors, rows, columns) for rows, columns in STEP_US]
-    return min(ways, key=lambda way: _estimated_us(m, n, k, processors, *way))
+    most = max(1, k // SHORTEST_PART)
+    ways = [(rows, with_stages(rows, columns, parts)) for rows, columns in TILES_US for parts in PARTS if parts <= most]
+    return min(ways, key=lambda way: estimated_us(m, n, k, *way, processors))
 
 
-def _with_parts(m: int, n: int, k: int, processors: int, rows: int, columns: int) -> tuple[int, Tile]:
-    tiles = -(-m // rows) * -(-n // columns)
-    parts = max(1, min(8, processors // tiles, k // (2 * SHORTEST_PART)))
-    return rows, with_stages(rows, columns, parts)
+def rounds(m: int, n: int, rows: int, tile: Tile, processors: int = MULTIPROCESSORS) -> int:
+    """How often all multiprocessors get blocks."""
+    return -(-(-(-m // rows) * -(-n // tile.columns)) // resident_clusters(tile.parts, processors))
+
+
+def estimated_us(m: int, n: int, k: int, rows: int, tile: Tile, processors: int = MULTIPROCESSORS) -> float:
+    """Of a product on an H200, launch included. In each further round, the stages are filled again before anything is multiplied."""
+    us, times = TILES_US[rows, tile.columns], rounds(m, n, rows, tile, processors)
+    sums = SUMS_US + SUMS_US_OF_PART * tile.parts if tile.parts > 1 else 0
+    return us.rest + times * (-(-k // DEPTH) / tile.parts * us.step + sums) + (times - 1) * FILL_US
 
 
 def with_stages(rows: int, columns: int, parts: int) -> Tile:
     """The tile with up to eight stages, as many as fit."""
-    tiles = (Tile(columns=columns, stages=stages, parts=parts) for stages in (8, 6, 4))
+    tiles = (Tile(columns=columns, stages=stages, parts=parts) for stages in (8, 6, 5, 4))
     return next(tile for tile in tiles if tile.resident(rows))
-
-
-def _estimated_us(m: int, n: int, k: int, processors: int, rows: int, tile: Tile) -> float:
-    blocks = -(-m // rows) * -(-n // tile.columns) * tile.parts
-    steps = -(-k // DEPTH) / tile.parts * STEP_US[rows, tile.columns]
-    sums_us = SUMS_US + SUMS_US_OF_BOX * rows * tile.columns / 64**2
-    return -(-blocks // processors) * (steps + sums_us * (tile.parts > 1))
 
 
 def admits_parts(configuration: Mapping[str, int], problem: Problem) -> str | None:

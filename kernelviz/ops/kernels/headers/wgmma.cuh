@@ -20,6 +20,20 @@ __device__ __forceinline__ void wgmma_wait() {
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(Groups) : "memory");
 }
 
+// After a wait: what reads these registers does so behind it, because the compiler believes that they change here.
+template <int Count> __device__ __forceinline__ void order_registers(float (&d)[Count]) {
+#pragma unroll
+    for (int i = 0; i < Count; ++i) {
+        asm volatile("" : "+f"(d[i])::"memory");
+    }
+}
+template <int Count> __device__ __forceinline__ void order_registers(unsigned (&d)[Count]) {
+#pragma unroll
+    for (int i = 0; i < Count; ++i) {
+        asm volatile("" : "+r"(d[i])::"memory");
+    }
+}
+
 #ifdef ELEMENT_PTX
 // D (64×COLUMNS, fp32, in registers) += A (64×16) B (16×COLUMNS), both in shared memory. `add` 0 replaces D instead. A_BY_K: K is contiguous in A, else M;
 // B_BY_K: K is contiguous in B, else N. Where it is not K, PTX calls the operand transposed: its immediate is 1. A0 to B1 number the operands after the sums.

@@ -16,17 +16,3 @@
 DEFINE_VALUES(64, 32, 32, 33, 34, 35, 36)
 DEFINE_VALUES(128, 64, 64, 65, 66, 67, 68)
 DEFINE_VALUES(256, 128, 128, 129, 130, 131, 132)
-
-// After a wait: what reads these registers does so behind it, because the compiler believes that they change here.
-template <int Count> __device__ __forceinline__ void order_registers(float (&d)[Count]) {
-#pragma unroll
-    for (int i = 0; i < Count; ++i) {
-        asm volatile("" : "+f"(d[i])::"memory");
-    }
-}
-template <int Count> __device__ __forceinline__ void order_registers(unsigned (&d)[Count]) {
-#pragma unroll
-    for (int i = 0; i < Count; ++i) {
-        asm volatile("" : "+r"(d[i])::"memory");
-    }
-}
