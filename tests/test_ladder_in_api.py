@@ -81,7 +81,7 @@ def test_bad_input_names_the_field() -> None:
     with pytest.raises(BadField, match="it is a run of add, not of matmul"):
         kv.ladder("matmul", run="h200-add")
     with pytest.raises(BadField, match="no run here shows its ladder"):
-        kv.ladder("uniform_fill")
+        kv.ladder("grouped_matmul")
     with pytest.raises(BadField, match="it measures a new run"):
         kv.ladder("add", measure=True, run="h200-add")
     with pytest.raises((UnknownRun, BadField)):

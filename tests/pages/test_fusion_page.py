@@ -31,6 +31,12 @@ def param(test: AppTest, name: str) -> str | None:
     return found[0] if isinstance(found, list) else found
 
 
+def without_run_of(monkeypatch: pytest.MonkeyPatch, op_name: str) -> None:
+    """Offer no run of this op. Each op that declares a fusion has a recorded run."""
+    offered = use_case.offered
+    monkeypatch.setattr(use_case, "offered", lambda bench, op: () if op == op_name else offered(bench, op))
+
+
 def sweep() -> object:
     """A stored run over a sweep in which fusing pays from m = 1,024 on."""
     results = []
@@ -127,7 +133,10 @@ def test_show_on_a_card_changes_the_family_and_its_address(bench: Bench) -> None
     assert param(test, "of_run") == "fusion-reshape_elementwise"
 
 
-def test_another_family_in_the_box_shows_its_run_without_an_error(bench: Bench) -> None:
+def test_another_family_in_the_box_shows_its_run_without_an_error(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without_run_of(monkeypatch, "batchnorm_relu")
     bench.history.add(sweep())  # type: ignore[arg-type]
     test = opened()
     test.selectbox(key="fusion_family").set_value("linear_activation").run()
@@ -217,8 +226,7 @@ def test_a_run_that_is_not_here_is_named_at_the_top_and_no_other_is_shown_until_
 
 
 def test_what_cannot_run_here_says_so_and_offers_no_button(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    offered = use_case.offered
-    monkeypatch.setattr(use_case, "offered", lambda of, op: () if op == "linear_silu" else offered(of, op))
+    without_run_of(monkeypatch, "linear_silu")
     test = opened(fusion_family="linear_activation", fusion_op="linear_silu")
     said = words(test)
     assert "linear_silu cannot be measured on AMD EPYC 9654" in said
@@ -233,7 +241,8 @@ def test_what_cannot_run_here_says_so_and_offers_no_button(bench: Bench, monkeyp
     assert "**Linear + activation** :gray[· shown below]" in words(test)
 
 
-def test_an_op_without_a_run_offers_to_measure_it(bench: Bench) -> None:
+def test_an_op_without_a_run_offers_to_measure_it(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    without_run_of(monkeypatch, "pointwise_chain_scalar")
     test = opened(fusion_family="pointwise", fusion_op="pointwise_chain_scalar")
     assert "No run shows the fusion of pointwise_chain_scalar yet" in words(test)
     assert [b.label for b in test.button if b.key == "measure_fusion"] == ["Measure on AMD EPYC 9654"]
