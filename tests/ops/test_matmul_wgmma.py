@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
+import subprocess
 from dataclasses import fields
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +16,7 @@ from kernelviz.machine_code.occupancy import LIMITS
 from kernelviz.machine_code.techniques import techniques_of
 from kernelviz.ops.kernels import nvrtc
 from kernelviz.ops.matmul import variants_wgmma as ladder
+from kernelviz.ops.matmul import wgmma_choice, wgmma_skinny
 from kernelviz.ops.matmul.wgmma import SOURCE, Options, hilbert_order
 
 pytestmark = pytest.mark.xdist_group("compile-1")
@@ -96,3 +99,37 @@ def test_the_ideas_show_in_the_machine_code() -> None:
 def test_fp16_compiles_to_the_same_instructions_of_its_own_type() -> None:
     bf16, fp16 = (facts("HILBERT", element).whole.tensor for element in ("__nv_bfloat16", "__half"))
     assert [t.opcode.replace(".BF16", "") for t in bf16] == [t.opcode.replace(".F16", "") for t in fp16]
+
+
+def serialised(cubin: bytes, folder: Path) -> bool:
+    """Whether the compiler lets each product end before the next one begins, as it does where it cannot see their order."""
+    file = folder / "kernel.cubin"
+    file.write_bytes(cubin)
+    triton = pytest.importorskip("triton")  # its wheel has nvdisasm
+    tool = Path(triton.__file__).parent / "backends" / "nvidia" / "bin" / "nvdisasm"
+    text = subprocess.run([tool, "-c", file], capture_output=True, text=True, check=True).stdout
+    assert text.count("HGMMA") >= STEPS
+    return text.count("HGMMA") < STEPS * text.count("WARPGROUP.ARRIVE")
+
+
+STEPS = 4
+"""Products of a stage, which begin together."""
+
+
+@pytest.mark.parametrize(
+    "tile", [t for t in wgmma_choice.TILES if t.columns % 64], ids=lambda t: f"{t.rows}x{t.columns}"
+)
+def test_products_of_narrow_tiles_are_not_serialised(tile: wgmma_choice.Tile, tmp_path: Path) -> None:
+    options = wgmma_choice.options(tile.rows, tile.columns, 1, tile.stages, split_k=0)
+    assert options.shared_bytes <= LIMITS[90].shared_bytes_per_block
+    assert not serialised(
+        nvrtc.compile_cubin(SOURCE, "sm_90a", options.defines("__nv_bfloat16"), "matmul_wgmma"), tmp_path
+    )
+
+
+@pytest.mark.parametrize(("rows", "columns"), wgmma_skinny.TILES_US)
+@pytest.mark.parametrize("parts", [1, 3])
+def test_products_of_parts_are_not_serialised(rows: int, columns: int, parts: int, tmp_path: Path) -> None:
+    tile = wgmma_skinny.with_stages(rows, columns, parts)
+    macros = tile.defines("__nv_bfloat16", rows, overlap=True)
+    assert not serialised(nvrtc.compile_cubin(wgmma_skinny.SOURCE, "sm_90a", macros, "matmul_wgmma_skinny"), tmp_path)

@@ -65,27 +65,31 @@ def cross_entropy(problem: Problem, card: Card) -> tuple[str, ...]:
 
 def with_grad(problem: Problem, card: Card) -> tuple[str, ...]:
     """Programs of Triton for at most 64 rows and 16 KiB a multiprocessor; a thread a row of at most three accesses; shared memory
-    for others up to 128 bytes, and for unaligned ones up to 2 KiB; else persistent clusters of blocks, but all blocks from 512
-    KiB on for no more rows than multiprocessors.
+    for others up to 128 bytes, and for unaligned ones up to 2 KiB; else clusters of blocks, persistent for aligned or few rows,
+    but all blocks from 512 KiB on for few; few are no more than multiprocessors.
 
     An access is the widest of 2 to 16 bytes that begins with each row; unaligned rows are no whole 16-byte vectors.
 
-    H200: 40 rows of 66,760 fp32 take 9.8 us in persistent clusters, and 12.8 in others; 3 of 44,201,385 fp16 220 by the whole GPU
-    and 6,854 in clusters, 44 of 324,938 fp32 46 and 43; 10 rows of 1,181,880 fp32, with a block each, take 207, and 70 in
-    torch_compile.
+    H200: 40 rows of 66,760 fp32 take 9.8 us in persistent clusters, and 12.8 in others, 4096 of 50,257 bf16 282 and 206; 3 of
+    44,201,385 fp16 220 by the whole GPU and 6,854 in clusters, 44 of 324,938 fp32 46 and 43; 10 rows of 1,181,880 fp32, with a
+    block each, take 207, and 70 in torch_compile.
 
     >>> from kernelviz.ops.catalog.best import H200
-    >>> shapes = ((8, 500), (10**5, 3), (76_709, 15), (2**22, 40), (1024, 128_256), (10, 2**21))
+    >>> shapes = ((8, 500), (10**5, 3), (76_709, 15), (2**22, 40), (1024, 128_256), (10, 2**21), (4096, 50_257))
     >>> [with_grad(Problem(op="cross_entropy_with_grad", sizes={"m": m, "v": v}, dtype="bf16"), H200)[0] for m, v in shapes]
-    ['triton_known_size', 'cuda_known_length', 'cuda_slab_stages', 'cuda_slab_stages', 'cuda_columns', 'cuda_split']
+    ['triton_known_size', 'cuda_known_length', 'cuda_slab_stages', 'cuda_slab_stages', 'cuda_columns', 'cuda_split', \
+'cuda_cluster']
     """
     of_row = row_bytes(problem, "v")
     if short := _short(problem, card):
         return short
     if of_row <= SHARED_VECTORS_BYTES:
         return ("cuda_slab_stages", "cuda_slab", "cuda_row")
-    if of_row >= LONG_ROW_BYTES and problem.sizes["m"] <= card.multiprocessors:
+    few = problem.sizes["m"] <= card.multiprocessors
+    if of_row >= LONG_ROW_BYTES and few:
         return ("cuda_split", "cuda_columns", "cuda_cluster", "cuda_row")
+    if not few and not whole_vectors(problem, "v"):
+        return ("cuda_cluster", "cuda_row", "cuda_columns", "cuda_split", "triton_known_size")
     return ("cuda_columns", "cuda_cluster", "cuda_row", "cuda_split", "triton_known_size")
 
 

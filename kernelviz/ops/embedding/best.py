@@ -18,21 +18,28 @@ PROGRAM_ROWS, PROGRAM_BYTES = range(32, 513), range(2**9, 2**14 + 1)
 """Ids, and bytes of a row, of which a program reads its id once. H200: 118 rows of 1,462 bytes take 1.83 us so and 1.94 by units,
 200 of 15,072 2.93 and 3.14, but 1002 of 648 1.92 and 1.77, 2 of 1,084 1.61 and 1.47, 8 of 18,656 2.24 and 1.71."""
 
+LONG_ROW_BYTES, MANY_ROWS = 4096, 8192
+"""Of whole vectors, from which on a row is a program's or a block's for any number of ids from 32, and ids beyond which it is a
+block's. H200, rows of 8 KiB: 1024 ids take 5.2 us by programs and 5.4 by units, 4096 16.5 and 17.0, 16,384 66.2 and 68.3, by a
+block each 64.6; 65,536 266, 274 and 257."""
+
 
 def rows(problem: Problem, card: Card) -> tuple[str, ...]:
     """Slices, if ids are 1.2 times the table's rows and read 1 MiB, for rows beyond 2 KiB that are not whole 16-byte vectors, or
-    beyond 16 KiB in a table of 8 MiB; else a program of Triton for each of 32 to 512 rows of 0.5 to 16 KiB, and else the widest
-    units of CUDA C++.
+    beyond 16 KiB in a table of 8 MiB; else a program of Triton for each of 32 to 512 rows of 0.5 to 16 KiB, up to 8192 if they
+    are whole vectors of 4 KiB or more, of which each of more rows gets a block; and else the widest units of CUDA C++.
 
     The 1.2 are an estimate. A slice is read once for all ids of its row. H200: 2.6 million rows of 48 bytes take 37.9 us by units
     and 156 in Triton's tiles, 14,680 ids of 16 rows of 51 KB 216 and 185; 32,768 rows of 1024 bf16 16.7, and 16.0 by a program of
     Triton each.
 
     >>> from kernelviz.ops.catalog.best import H200
-    >>> shapes = ((65536, 16, 4096), (1064, 200, 7536), (27, 6060, 40_810), (30, 6290, 4159), (4, 2319, 125_264), (1, 8, 2**25))
+    >>> shapes = ((65536, 16, 4096), (65536, 4096, 4096), (65536, 16_384, 4096), (1064, 200, 7536), (27, 6060, 40_810))
+    >>> shapes = (*shapes, (30, 6290, 4159), (4, 2319, 125_264), (1, 8, 2**25))
     >>> problems = [Problem(op="embedding", sizes=dict(zip("vtd", shape)), dtype="bf16") for shape in shapes]
     >>> [rows(problem, H200)[0] for problem in problems]
-    ['cuda_vec16_unrolled', 'triton_row', 'cuda_slices', 'cuda_slices', 'cuda_vec16_unrolled', 'cuda_slices']
+    ['cuda_vec16_unrolled', 'triton_row', 'cuda_row_vec16', 'triton_row', 'cuda_slices', 'cuda_slices', \
+'cuda_vec16_unrolled', 'cuda_slices']
     """
     of_row, v, t = row_bytes(problem, "d"), problem.sizes["v"], problem.sizes["t"]
     if whole_vectors(problem, "d"):
@@ -41,6 +48,9 @@ def rows(problem: Problem, card: Card) -> tuple[str, ...]:
         sliced = of_row > UNALIGNED_ROW_BYTES
     if sliced and t * of_row >= SLICED_BYTES and 5 * t >= 6 * v:
         return ("cuda_slices", "cuda_vec16_unrolled", "triton_tile", "triton_row")
-    if t in PROGRAM_ROWS and of_row in PROGRAM_BYTES:
+    long = whole_vectors(problem, "d") and of_row >= LONG_ROW_BYTES
+    if long and t > MANY_ROWS and of_row in PROGRAM_BYTES:
+        return ("cuda_row_vec16", "cuda_slices", "triton_row", "triton_tile", "cuda_vec16_unrolled")
+    if (t in PROGRAM_ROWS or (long and t in range(PROGRAM_ROWS.start, MANY_ROWS + 1))) and of_row in PROGRAM_BYTES:
         return ("triton_row", "cuda_vec16_unrolled", "triton_tile", "cuda_slices", "cuda_row")
     return ("cuda_vec16_unrolled", "triton_tile", "triton_row", "cuda_slices", "cuda_row")

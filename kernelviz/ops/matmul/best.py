@@ -4,36 +4,34 @@ from __future__ import annotations
 
 from kernelviz.core.problem import Problem
 from kernelviz.ops.catalog.best import Card, tiles, whole_vectors
+from kernelviz.ops.matmul import wgmma_choice, wgmma_skinny
 
 TILE = (128, 256)
 """Rows and columns of the largest tile of the wgmma kernels."""
 SKINNY = 128
 """The most rows of `wgmma_skinny`, which takes the time of reading B once."""
-QUARTER = 0.25
-"""Tiles per multiprocessor up to which a product is small. H200, backward pass: 32 tiles for each product of 1024³ take 28.8 us
-in cuda_wgmma_layouts and 15.1 in triton_grouped, 128 of 2048³ 51 and 61. That was before its tiles of 64 rows (12.2 us for
-1024³), with which no run is recorded yet."""
-SHALLOW = 1024
-"""H200: 1024³ takes 7.5 us in triton_grouped and 9.5 in cuda_wgmma_by_size, 6.1 with its tiles of 64 rows (not recorded yet)."""
+LEAST_BACKWARD = 128
+"""Rows and columns of all three matrices from which on the wgmma kernel has tiles enough. H200: 7.7 us for 512³, and 8.0 in
+triton_grouped; 192 rows, 640 columns and 1536 between take 8.0 and 8.8."""
 FULL = 0.95
 """Part of the multiprocessors that are busy, on average, from which a kernel that divides no product is the fastest. H200, 512
 rows of 4096: 14336 columns (0.85) take 86 us in Gluon and 89 by size, 6144 columns (0.73) 42 and 35."""
 
 
 def matmul(problem: Problem, card: Card) -> tuple[str, ...]:
-    """In 16 bits forward, Triton for unaligned or narrow products, else the skinny kernel up to 128 rows, Triton for small
-    products, Gluon where 128 × 256 tiles fill 95 % of their rounds, else wgmma by size; 16 bits backward, wgmma if aligned and
-    the two products together have more than half as many such tiles as there are multiprocessors, else Triton; tf32 forward,
-    wgmma if aligned, else Triton; other fp32, Triton backward, and forward CUDA C++ by size.
+    """In 16 bits forward, Triton for unaligned or narrow products, else the skinny kernel up to 128 rows, clusters that divide K
+    where one round of their tiles is estimated to be faster than wgmma by size, Gluon where 128 × 256 tiles fill 95 % of their
+    rounds, else wgmma by size; 16 bits backward, wgmma if aligned and no side is less than 128, else Triton; tf32 forward, wgmma
+    if aligned, else Triton; other fp32, Triton backward, and forward CUDA C++ by size.
 
     >>> from kernelviz.ops.catalog.best import H200
     >>> def best(m, n, k):
     ...     return matmul(Problem(op="matmul", sizes={"m": m, "n": n, "k": k}, dtype="bf16"), H200)[0]
     >>> best(16, 14336, 4096), best(512, 512, 512), best(512, 6144, 4096)
-    ('cuda_wgmma_skinny', 'triton_grouped', 'cuda_wgmma_by_size')
+    ('cuda_wgmma_skinny', 'cuda_wgmma_parts', 'cuda_wgmma_by_size')
     >>> best(4096, 4096, 4096), best(300, 7, 3)
     ('gluon_warp_specialised', 'triton_tile_by_size')
-    >>> backward = [Problem(op="matmul", sizes=dict.fromkeys("mnk", n), dtype="bf16", direction="backward") for n in (1024, 2048)]
+    >>> backward = [Problem(op="matmul", sizes=dict.fromkeys("mnk", n), dtype="bf16", direction="backward") for n in (64, 512)]
     >>> [matmul(problem, H200)[0] for problem in backward]
     ['triton_grouped', 'cuda_wgmma_layouts']
     """
@@ -42,20 +40,28 @@ def matmul(problem: Problem, card: Card) -> tuple[str, ...]:
     aligned = whole_vectors(problem, "n", "k")
     m, n, k = (problem.sizes[axis] for axis in "mnk")
     if problem.direction == "backward":
-        large = tiles(m, k, TILE) + tiles(k, n, TILE) > 2 * QUARTER * card.multiprocessors
         if not aligned or not whole_vectors(problem, "m"):
             return ("triton_grouped",)
+        large = min(m, n, k) >= LEAST_BACKWARD
         return ("cuda_wgmma_layouts", "triton_grouped") if large else ("triton_grouped", "cuda_wgmma_layouts")
-    count = tiles(m, n, TILE)
     if not aligned or min(n, k) < 64:
         return ("triton_tile_by_size",)
     if m <= SKINNY:
         return ("cuda_wgmma_skinny", "triton_tile_by_size")
-    if count <= card.multiprocessors * QUARTER and k <= SHALLOW:
-        return ("triton_grouped",)
+    if _is_faster_in_clusters(m, n, k, card.multiprocessors):
+        return ("cuda_wgmma_parts", "cuda_wgmma_by_size", "triton_grouped")
+    count = tiles(m, n, TILE)
     if count / (-(-count // card.multiprocessors) * card.multiprocessors) >= FULL:
         return ("gluon_warp_specialised", "cuda_wgmma_by_size", "triton_grouped")
     return ("cuda_wgmma_by_size", "triton_grouped")
+
+
+def _is_faster_in_clusters(m: int, n: int, k: int, multiprocessors: int) -> bool:
+    """Whether one round of the tiles of `cuda_wgmma_parts` is estimated to take less time than `cuda_wgmma_by_size`."""
+    rows, tile = wgmma_skinny.choose_parts(m, n, k, multiprocessors)
+    one_round = wgmma_skinny.rounds(m, n, rows, tile, multiprocessors) == 1
+    us = wgmma_skinny.estimated_us(m, n, k, rows, tile, multiprocessors)
+    return one_round and us < wgmma_choice.estimated_us(m, n, k, multiprocessors)
 
 
 def _fp32(problem: Problem, card: Card) -> tuple[str, ...]:

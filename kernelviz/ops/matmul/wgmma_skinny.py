@@ -134,7 +134,8 @@ TILES_US = {
     (128, 64): TileUs(step=0.178, rest=2.6),
     (128, 128): TileUs(step=0.297, rest=3.0),
 }
-"""By rows and columns of a tile: fits of `tests/gpu/product_sweep.py`, 192 × 640 to 2048 × 2048, within 2 to 6 % (root mean square)."""
+"""By rows and columns of a tile: fits of `tests/gpu/product_sweep.py` where all blocks are resident at once, 2 to 9 % (root mean
+square) off from 512³ and 192 × 640 to 1024 × 1024 by up to 8192."""
 SUMS_US, SUMS_US_OF_PART = 1.5, 0.12
 """To add up parts through shared memory, and more for each part."""
 FILL_US = 1.2
@@ -144,8 +145,8 @@ PARTS = (1, 2, 3, 4, 6, 8)
 def resident_clusters(parts: int, processors: int = MULTIPROCESSORS) -> int:
     """Clusters of so many blocks that are assumed to be resident at once, with a block on each multiprocessor.
 
-    The multiprocessors of a cluster are of one GPC, and some GPCs leave a rest: on an H200, 32 clusters of four and 20 of six were
-    not resident at once, 30 of four were.
+    The multiprocessors of a cluster are of one GPC, and some GPCs leave a rest: on an H200, 32 clusters of four and 20 of six
+    were not resident at once, 30 of four were.
 
     >>> [resident_clusters(parts) for parts in PARTS]
     [132, 66, 43, 31, 19, 12]
@@ -171,7 +172,7 @@ def rounds(m: int, n: int, rows: int, tile: Tile, processors: int = MULTIPROCESS
 
 
 def estimated_us(m: int, n: int, k: int, rows: int, tile: Tile, processors: int = MULTIPROCESSORS) -> float:
-    """Of a product on an H200, launch included. In each further round, the stages are filled again before anything is multiplied."""
+    """Of a product on an H200, launch included. In each further round, the stages are filled before anything is multiplied."""
     us, times = TILES_US[rows, tile.columns], rounds(m, n, rows, tile, processors)
     sums = SUMS_US + SUMS_US_OF_PART * tile.parts if tile.parts > 1 else 0
     return us.rest + times * (-(-k // DEPTH) / tile.parts * us.step + sums) + (times - 1) * FILL_US

@@ -58,16 +58,20 @@ def layernorm_gelu(problem: Problem, card: Card) -> tuple[str, ...]:
 
 LONG_BATCHNORM_BYTES = 512
 """Of a row of which a warp of Triton's kernel loads a 16-byte vector a thread."""
+TALL_ROWS, TALL_LENGTH = 2**16, 1024
+"""Rows and their elements from which on all of a column is more than Triton's programs read at once."""
 
 
 def batchnorm_relu(problem: Problem, card: Card) -> tuple[str, ...]:
-    """Triton up to 2^21 elements, and for rows of a multiple of 16 elements that have at least 512 bytes; CUDA C++ for the rest.
+    """Triton up to 2^21 elements, and for rows of a multiple of 16 elements that have at least 512 bytes, but not for 2^16 and
+    more rows of 1024 and more; CUDA C++ for the rest.
 
     Triton loads no vectors of other rows. Of few elements, its kernel knows the size of the matrix.
 
     H200, by Triton and CUDA C++: 8 rows of 2648 fp32 1.43 and 1.66 us, 181 of 247 1.62 and 2.75, 3576 of 248 fp16 2.58 and 3.02,
     20 of 31,413 bf16 2.77 and 3.78, but 512 of 180 fp32 2.34 and 1.82; 88 of 788,480 bf16 70.8 and 74.2; 524,288 of 16 fp16 11.5
-    and 8.88, 554 of 269,967 bf16 222 and 154, but 16 of 11,190,089 269 and 478.
+    and 8.88, 554 of 269,967 bf16 222 and 154, but 16 of 11,190,089 269 and 478; 131,072 of 1024 bf16 134.7 and 127.8, 32,768 of
+    4096 133.2 and 132.4.
 
     >>> from kernelviz.ops.catalog.best import H200
     >>> shapes = ((16, 4096), (7, 46187), (2**20, 32), (2**20, 256), (16, 2**20 + 1))
@@ -76,5 +80,6 @@ def batchnorm_relu(problem: Problem, card: Card) -> tuple[str, ...]:
     """
     m, n = problem.sizes["m"], problem.sizes["n"]
     has_vectors = triton_vectorises(n) and row_bytes(problem) >= LONG_BATCHNORM_BYTES
-    in_triton = has_vectors or m * n <= UNEVEN_ELEMENTS
+    tall = m >= TALL_ROWS and n >= TALL_LENGTH
+    in_triton = (has_vectors and not tall) or m * n <= UNEVEN_ELEMENTS
     return ("triton_fused", "cuda_columns") if in_triton else ("cuda_columns", "triton_fused")

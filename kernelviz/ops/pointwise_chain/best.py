@@ -52,20 +52,20 @@ def chain(problem: Problem, card: Card) -> tuple[str, ...]:
 
 def scalar_chain(problem: Problem, card: Card) -> tuple[str, ...]:
     """Triton compiled for the size in up to 16 steps for more than 2^10 and at most 2^19 elements, and for more multiples of 4
-    of fp32 in at least five steps; else CUDA C++, which packs 16-bit floats in pairs beyond 2^10 elements.
+    of fp32 in at least four steps; else CUDA C++, which packs 16-bit floats in pairs beyond 2^10 elements.
 
     Triton computes in fp32, which takes longer than memory in many steps, and loads no vectors under a mask of another length.
     H200, fp32: 1,250,968 take 3.55 us so in 7 steps and 3.97 in CUDA C++, 78,327,208 145.3 and 150.3 in 8, 1,110,856 3.31 and
-    3.29 in 2.
+    3.29 in 2, 2^27 250 and 258 in 4.
 
     >>> from kernelviz.ops.catalog.best import H200
     >>> cases = ((2**27, 4, "bf16"), (33, 1, "bf16"), (16_354, 5, "fp16"), (2**27, 4, "fp32"))
     >>> problems = [Problem(op="pointwise_chain_scalar", sizes={"n": n, "k": k}, dtype=dtype) for n, k, dtype in cases]
     >>> [scalar_chain(problem, H200)[0] for problem in problems]
-    ['cuda_scalars_packed', 'cuda_scalars_fused', 'triton_scalars_known_size', 'cuda_scalars_fused']
+    ['cuda_scalars_packed', 'cuda_scalars_fused', 'triton_scalars_known_size', 'triton_scalars_known_size']
     """
     n, k = problem.sizes["n"], problem.sizes["k"]
-    several = problem.dtype == "fp32" and n % 4 == 0 and n <= MOST_SCALARS and k > FEW_STEPS
+    several = problem.dtype == "fp32" and n % 4 == 0 and n <= MOST_SCALARS and k >= FEW_STEPS
     if k <= MOST_STEPS and n > FEW_NUMBERS and (n <= SOME_NUMBERS or several):
         return ("triton_scalars_known_size", "cuda_scalars_packed", "cuda_scalars_fused")
     if n <= FEW_NUMBERS or problem.dtype == "fp32":

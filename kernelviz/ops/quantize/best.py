@@ -25,8 +25,9 @@ need not pad. H200: 249,253 rows of 3 bf16 take fp8 2.18 us in slabs and 2.95 in
 16 bf16 260 and 234, 4,194,304 of 64 fp32 332 and 304, int8 33,117,625 of 4 fp32 201 and 179."""
 SLAB_ROW_BYTES = 256
 """Of a row of whole 16-byte vectors, up to which `cuda_slab` has several in a piece of shared memory."""
-PROGRAM_ROW, WEIGHTED_PROGRAM_ROW = 8192, 2048
-"""Elements of a row of many that a program of Triton has in registers, without and with a normalisation."""
+PROGRAM_ROW, WEIGHTED_PROGRAM_ROW, SLAB_ROW = 8192, 2048, 1024
+"""Elements of a row of many that a program of Triton has in registers, without and with a normalisation, and of one that a warp
+of the kernel of slabs has in registers."""
 BLOCK_ROW_BYTES = 2**15
 """Of a row that a block of CUDA C++ has in registers, four vectors a thread."""
 
@@ -75,13 +76,13 @@ def quantize(problem: Problem, card: Card) -> tuple[str, ...]:
 
 def rmsnorm_quantize(problem: Problem, card: Card) -> tuple[str, ...]:
     """Several blocks a row for few rows over 1 MiB; a kernel for the length of a row where lanes of a warp or blocks of all rows
-    run at once; slabs for others up to 256 bytes, or 4 KiB if not whole 16-byte vectors; Triton from 2 KiB to 2048 elements in
-    multiples of 16; else clusters.
+    run at once; slabs for others up to 256 bytes, or 4 KiB if not whole 16-byte vectors; from 2 KiB to 2048 elements in
+    multiples of 16, slabs for at most 1024 and Triton for more; else clusters.
 
     Clusters are persistent unless the GPU holds all rows at once.
 
     H200: one row of 26 fp16 takes 2.05 us in the kernel of slabs and 1.34 in torch.compile; 4 of 50,048 3.71
-    by a cluster each and 5.27 by persistent ones.
+    by a cluster each and 5.27 by persistent ones; 131,072 of 1024 bf16 94 in the kernel of slabs and 118 in Triton.
 
     >>> from kernelviz.ops.catalog.best import H200
     >>> shapes = ((19, 24_846_327), (1, 26), (16, 4096), (180_692, 2), (32_768, 2047), (32_768, 2048), (27, 80_016), (8192, 8192))
@@ -94,7 +95,8 @@ def rmsnorm_quantize(problem: Problem, card: Card) -> tuple[str, ...]:
     if _has_known_length(problem) or _has_slabs(problem):
         return ("cuda_slab", "triton_fused", "cuda_fused", "cuda_columns")
     if of_row >= SHORT_ROW_BYTES and n <= WEIGHTED_PROGRAM_ROW and triton_vectorises(n):
-        return ("triton_fused", "cuda_fused", "cuda_slab", "cuda_columns", "cuda_cluster")
+        programs = ("triton_fused", "cuda_fused", "cuda_slab", "cuda_columns", "cuda_cluster")
+        return ("cuda_slab", *(name for name in programs if name != "cuda_slab")) if n <= SLAB_ROW else programs
     slabs_or_blocks = "cuda_slab" if of_row <= BLOCK_ROW_BYTES else "cuda_split"
     return (*_clusters(problem, card), "cuda_fused", "triton_fused", slabs_or_blocks)
 
