@@ -163,7 +163,7 @@ def choose_parts(m: int, n: int, k: int, processors: int = MULTIPROCESSORS) -> t
     """
     most = max(1, k // SHORTEST_PART)
     ways = [(rows, with_stages(rows, columns, parts)) for rows, columns in TILES_US for parts in PARTS if parts <= most]
-    return min(ways, key=lambda way: estimated_us(m, n, k, *way, processors))
+    return min(ways, key=lambda way: estimated_us(m, n, k, way[0], way[1], processors))
 
 
 def rounds(m: int, n: int, rows: int, tile: Tile, processors: int = MULTIPROCESSORS) -> int:
