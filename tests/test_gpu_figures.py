@@ -105,7 +105,7 @@ LEFT_OUT = {
     ("copy", "torch_eager"),  # no kernel but a copy, which ncu does not see
 }
 NEW = {("matmul", "cuda_wgmma_parts")}
-"""Not run on a GPU yet."""
+"""ncu was not asked about these yet."""
 
 
 def test_ncu_was_asked_about_every_variant_of_the_catalogue() -> None:

@@ -3,7 +3,8 @@
     python tests/gpu/product_sweep.py FILE [MxNxK…]
 
 Each configuration is compared with cuBLAS's product first. FILE gets a line of JSON for each size and direction: the median time
-of each in µs behind a flush, or what is wrong. `wgmma_choice.TILES` has its times from such files.
+of each in µs behind a flush, or what is wrong. `wgmma_choice.TILES` and `wgmma_skinny.TILES_US` have
+their times from such files.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ SIZES = (
     *((512, 512, 1024), (512, 512, 2048), (512, 512, 4096), (256, 1024, 4096), (1024, 512, 4096), (256, 256, 8192)),
     *(
         (1024, 1024, 4096),
+        (256, 2048, 2048),
         (256, 4096, 4096),
         (192, 640, 1536),
         (1024, 4096, 512),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import subprocess
 from dataclasses import fields
 from itertools import pairwise
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from kernelviz.core.machine_code import KernelFacts
+from kernelviz.machine_code.disassembly import disassembly
 from kernelviz.machine_code.facts import facts_of
 from kernelviz.machine_code.occupancy import LIMITS
 from kernelviz.machine_code.techniques import techniques_of
@@ -101,35 +101,36 @@ def test_fp16_compiles_to_the_same_instructions_of_its_own_type() -> None:
     assert [t.opcode.replace(".BF16", "") for t in bf16] == [t.opcode.replace(".F16", "") for t in fp16]
 
 
-def serialised(cubin: bytes, folder: Path) -> bool:
-    """Whether the compiler lets each product end before the next one begins, as it does where it cannot see their order."""
-    file = folder / "kernel.cubin"
-    file.write_bytes(cubin)
-    triton = pytest.importorskip("triton")  # its wheel has nvdisasm
-    tool = Path(triton.__file__).parent / "backends" / "nvidia" / "bin" / "nvdisasm"
-    text = subprocess.run([tool, "-c", file], capture_output=True, text=True, check=True).stdout
-    assert text.count("HGMMA") >= STEPS
-    return text.count("HGMMA") < STEPS * text.count("WARPGROUP.ARRIVE")
-
-
 STEPS = 4
 """Products of a stage, which begin together."""
 
 
+def serialised(source: Path, macros: dict[str, str], name: str) -> bool:
+    """Whether the compiler lets each product end before the next one begins, as it does where it cannot see their order."""
+    text = disassembly(nvrtc.compile_cubin(source, "sm_90a", macros, name))
+    assert text.count("HGMMA") >= STEPS
+    return text.count("HGMMA") < STEPS * text.count("WARPGROUP.ARRIVE")
+
+
+@pytest.mark.parametrize("split_k", [0, 1])
 @pytest.mark.parametrize(
     "tile", [t for t in wgmma_choice.TILES if t.columns % 64], ids=lambda t: f"{t.rows}x{t.columns}"
 )
-def test_products_of_narrow_tiles_are_not_serialised(tile: wgmma_choice.Tile, tmp_path: Path) -> None:
-    options = wgmma_choice.options(tile.rows, tile.columns, 1, tile.stages, split_k=0)
+def test_products_of_narrow_tiles_are_not_serialised(tile: wgmma_choice.Tile, split_k: int) -> None:
+    options = wgmma_choice.options(tile.rows, tile.columns, 1, tile.stages, split_k=split_k)
     assert options.shared_bytes <= LIMITS[90].shared_bytes_per_block
-    assert not serialised(
-        nvrtc.compile_cubin(SOURCE, "sm_90a", options.defines("__nv_bfloat16"), "matmul_wgmma"), tmp_path
-    )
+    assert not serialised(SOURCE, options.defines("__nv_bfloat16"), "matmul_wgmma")
 
 
 @pytest.mark.parametrize(("rows", "columns"), wgmma_skinny.TILES_US)
 @pytest.mark.parametrize("parts", [1, 3])
-def test_products_of_parts_are_not_serialised(rows: int, columns: int, parts: int, tmp_path: Path) -> None:
-    tile = wgmma_skinny.with_stages(rows, columns, parts)
-    macros = tile.defines("__nv_bfloat16", rows, overlap=True)
-    assert not serialised(nvrtc.compile_cubin(wgmma_skinny.SOURCE, "sm_90a", macros, "matmul_wgmma_skinny"), tmp_path)
+def test_products_of_parts_are_not_serialised(rows: int, columns: int, parts: int) -> None:
+    macros = wgmma_skinny.with_stages(rows, columns, parts).defines("__nv_bfloat16", rows, overlap=True)
+    assert not serialised(wgmma_skinny.SOURCE, macros, "matmul_wgmma_skinny")
+
+
+def test_without_an_order_of_the_registers_they_would_be_serialised(tmp_path: Path) -> None:
+    source = tmp_path / wgmma_skinny.SOURCE.name
+    source.write_text(wgmma_skinny.SOURCE.read_text().replace("order_registers(sums);", ""))
+    macros = wgmma_skinny.with_stages(64, 64, 1).defines("__nv_bfloat16", 64, overlap=True)
+    assert serialised(source, macros, "matmul_wgmma_skinny")

@@ -65,8 +65,8 @@ def cross_entropy(problem: Problem, card: Card) -> tuple[str, ...]:
 
 def with_grad(problem: Problem, card: Card) -> tuple[str, ...]:
     """Programs of Triton for at most 64 rows and 16 KiB a multiprocessor; a thread a row of at most three accesses; shared memory
-    for others up to 128 bytes, and for unaligned ones up to 2 KiB; else clusters of blocks, persistent for aligned or few rows,
-    but all blocks from 512 KiB on for few; few are no more than multiprocessors.
+    for others up to 128 bytes, and for unaligned ones up to 2 KiB; else all blocks from 512 KiB on for no more rows than
+    multiprocessors, and clusters for others, persistent if aligned or no more than multiprocessors.
 
     An access is the widest of 2 to 16 bytes that begins with each row; unaligned rows are no whole 16-byte vectors.
 

@@ -19,15 +19,15 @@ PROGRAM_ROWS, PROGRAM_BYTES = range(32, 513), range(2**9, 2**14 + 1)
 200 of 15,072 2.93 and 3.14, but 1002 of 648 1.92 and 1.77, 2 of 1,084 1.61 and 1.47, 8 of 18,656 2.24 and 1.71."""
 
 LONG_ROW_BYTES, MANY_ROWS = 4096, 8192
-"""Of whole vectors, from which on a row is a program's or a block's for any number of ids from 32, and ids beyond which it is a
-block's. H200, rows of 8 KiB: 1024 ids take 5.2 us by programs and 5.4 by units, 4096 16.5 and 17.0, 16,384 66.2 and 68.3, by a
-block each 64.6; 65,536 266, 274 and 257."""
+"""Of a row of whole vectors, from which on each id has a program, and ids beyond which each has a block. H200, rows of 8 KiB (no
+others were measured): 1024 ids take 5.2 us by programs and 5.4 by units, 4096 16.5 and 17.0; 16,384 take 66.2 by programs, 68.3
+by units and 64.6 by blocks, 65,536 266, 274 and 257."""
 
 
 def rows(problem: Problem, card: Card) -> tuple[str, ...]:
     """Slices, if ids are 1.2 times the table's rows and read 1 MiB, for rows beyond 2 KiB that are not whole 16-byte vectors, or
-    beyond 16 KiB in a table of 8 MiB; else a program of Triton for each of 32 to 512 rows of 0.5 to 16 KiB, up to 8192 if they
-    are whole vectors of 4 KiB or more, of which each of more rows gets a block; and else the widest units of CUDA C++.
+    beyond 16 KiB in a table of 8 MiB; else Triton for 32 to 512 ids of 0.5 to 16 KiB, and up to 8192 of whole vectors of 4 KiB; a
+    block for each of more; else the widest units of CUDA C++.
 
     The 1.2 are an estimate. A slice is read once for all ids of its row. H200: 2.6 million rows of 48 bytes take 37.9 us by units
     and 156 in Triton's tiles, 14,680 ids of 16 rows of 51 KB 216 and 185; 32,768 rows of 1024 bf16 16.7, and 16.0 by a program of

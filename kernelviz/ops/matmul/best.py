@@ -11,18 +11,21 @@ TILE = (128, 256)
 SKINNY = 128
 """The most rows of `wgmma_skinny`, which takes the time of reading B once."""
 LEAST_BACKWARD = 128
-"""Rows and columns of all three matrices from which on the wgmma kernel has tiles enough. H200: 7.7 us for 512³, and 8.0 in
-triton_grouped; 192 rows, 640 columns and 1536 between take 8.0 and 8.8."""
+"""The smallest of M, N and K from which on wgmma is chosen. H200: 512³ takes 7.7 us, and 8.1 in triton_grouped, 192 × 640 × 1536
+8.0 and 8.7; nothing with a side of less than 192 was measured."""
+LEAST_MULTIPROCESSORS = 64
+"""Of a GPU, from which on the time of `cuda_wgmma_parts` is estimated. Its blocks were measured on 132."""
 FULL = 0.95
 """Part of the multiprocessors that are busy, on average, from which a kernel that divides no product is the fastest. H200, 512
-rows of 4096: 14336 columns (0.85) take 86 us in Gluon and 89 by size, 6144 columns (0.73) 42 and 35."""
+rows of 4096: 14336 columns (0.85) take 86 us in Gluon and took 89 by size before there were tiles of 224 columns; 6144 (0.73)
+take 42 and 35."""
 
 
 def matmul(problem: Problem, card: Card) -> tuple[str, ...]:
-    """In 16 bits forward, Triton for unaligned or narrow products, else the skinny kernel up to 128 rows, clusters that divide K
-    where one round of their tiles is estimated to be faster than wgmma by size, Gluon where 128 × 256 tiles fill 95 % of their
-    rounds, else wgmma by size; 16 bits backward, wgmma if aligned and no side is less than 128, else Triton; tf32 forward, wgmma
-    if aligned, else Triton; other fp32, Triton backward, and forward CUDA C++ by size.
+    """In 16 bits forward, Triton for unaligned or narrow products, else the skinny kernel up to 128 rows, `cuda_wgmma_parts`
+    where all its blocks run at once in less estimated time than wgmma by size, Gluon where 128 × 256 tiles fill 95 % of their
+    rounds, else wgmma by size; 16 bits backward, wgmma if aligned and no side is less than 128, else Triton; tf32 forward,
+    wgmma if aligned, else Triton; other fp32, Triton backward, and forward CUDA C++ by size.
 
     >>> from kernelviz.ops.catalog.best import H200
     >>> def best(m, n, k):
@@ -48,7 +51,7 @@ def matmul(problem: Problem, card: Card) -> tuple[str, ...]:
         return ("triton_tile_by_size",)
     if m <= SKINNY:
         return ("cuda_wgmma_skinny", "triton_tile_by_size")
-    if _is_faster_in_clusters(m, n, k, card.multiprocessors):
+    if _fits_at_once(m, n, k, card.multiprocessors):
         return ("cuda_wgmma_parts", "cuda_wgmma_by_size", "triton_grouped")
     count = tiles(m, n, TILE)
     if count / (-(-count // card.multiprocessors) * card.multiprocessors) >= FULL:
@@ -56,8 +59,10 @@ def matmul(problem: Problem, card: Card) -> tuple[str, ...]:
     return ("cuda_wgmma_by_size", "triton_grouped")
 
 
-def _is_faster_in_clusters(m: int, n: int, k: int, multiprocessors: int) -> bool:
-    """Whether one round of the tiles of `cuda_wgmma_parts` is estimated to take less time than `cuda_wgmma_by_size`."""
+def _fits_at_once(m: int, n: int, k: int, multiprocessors: int) -> bool:
+    """Whether all blocks of `cuda_wgmma_parts` run at once, in less estimated time than `cuda_wgmma_by_size`."""
+    if multiprocessors < LEAST_MULTIPROCESSORS:
+        return False
     rows, tile = wgmma_skinny.choose_parts(m, n, k, multiprocessors)
     one_round = wgmma_skinny.rounds(m, n, rows, tile, multiprocessors) == 1
     us = wgmma_skinny.estimated_us(m, n, k, rows, tile, multiprocessors)

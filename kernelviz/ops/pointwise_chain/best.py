@@ -20,8 +20,8 @@ FEW_NUMBERS, SOME_NUMBERS = 2**10, 2**19
 """Elements with one number a step. H200, bf16: 9 take 1.01 us in 6 steps in CUDA C++ and 1.06 in Triton for the size; fp16: 3173
 1.33 and 1.25 in 8, 490,834 1.89 and 1.78 in 2, 52,873,662 49.4 and 56.3 in 7."""
 
-MOST_SCALARS = 2**30
-"""Elements up to which Triton has a kernel for their number."""
+LEAST_STEPS, MOST_SCALARS = 4, 2**30
+"""Steps of more elements from which on Triton is chosen, and elements up to which it has a kernel for their number."""
 
 
 def chain(problem: Problem, card: Card) -> tuple[str, ...]:
@@ -65,7 +65,7 @@ def scalar_chain(problem: Problem, card: Card) -> tuple[str, ...]:
     ['cuda_scalars_packed', 'cuda_scalars_fused', 'triton_scalars_known_size', 'triton_scalars_known_size']
     """
     n, k = problem.sizes["n"], problem.sizes["k"]
-    several = problem.dtype == "fp32" and n % 4 == 0 and n <= MOST_SCALARS and k >= FEW_STEPS
+    several = problem.dtype == "fp32" and n % 4 == 0 and n <= MOST_SCALARS and k >= LEAST_STEPS
     if k <= MOST_STEPS and n > FEW_NUMBERS and (n <= SOME_NUMBERS or several):
         return ("triton_scalars_known_size", "cuda_scalars_packed", "cuda_scalars_fused")
     if n <= FEW_NUMBERS or problem.dtype == "fp32":

@@ -86,8 +86,10 @@ def rmsnorm_quantize(problem: Problem, card: Card) -> tuple[str, ...]:
 
     >>> from kernelviz.ops.catalog.best import H200
     >>> shapes = ((19, 24_846_327), (1, 26), (16, 4096), (180_692, 2), (32_768, 2047), (32_768, 2048), (27, 80_016), (8192, 8192))
+    >>> shapes = (*shapes, (131_072, 1024))
     >>> [rmsnorm_quantize(Problem(op="rmsnorm_quantize_fp8", sizes={"m": m, "n": n}, dtype="bf16"), H200)[0] for m, n in shapes]
-    ['cuda_split', 'cuda_slab', 'cuda_slab', 'cuda_slab', 'cuda_slab', 'triton_fused', 'cuda_cluster', 'cuda_columns']
+    ['cuda_split', 'cuda_slab', 'cuda_slab', 'cuda_slab', 'cuda_slab', 'triton_fused', 'cuda_cluster', 'cuda_columns', \
+'cuda_slab']
     """
     n, of_row = problem.sizes["n"], row_bytes(problem)
     if few_long_rows(problem, card):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from kernelviz.core.problem import Problem
 from kernelviz.ops.catalog.best import Card
-from kernelviz.ops.transpose.best import is_narrow, known_size
+from kernelviz.ops.transpose.best import is_narrow
 
 FEW_ELEMENTS = 2**22
+"""Up to which tiles of 1024 elements, compiled for the size, are chosen."""
 
 
 def reshaped(problem: Problem, card: Card) -> tuple[str, ...]:
@@ -18,11 +19,11 @@ def reshaped(problem: Problem, card: Card) -> tuple[str, ...]:
     Triton's tiles.
 
     >>> from kernelviz.ops.catalog.best import H200
-    >>> sizes = ((64, 8192), (2, 2**24), (4096, 8192))
+    >>> sizes = ((64, 8192), (2048, 2048), (2, 2**24), (4096, 8192))
     >>> [reshaped(Problem(op="reshape_elementwise", sizes={"m": m, "n": n}, dtype="bf16"), H200)[0] for m, n in sizes]
-    ['triton_known_size', 'cuda_interleave', 'cuda_vec16']
+    ['triton_known_size', 'triton_known_size', 'cuda_interleave', 'cuda_vec16']
     """
-    if known_size(problem) or problem.sizes["m"] * problem.sizes["n"] <= FEW_ELEMENTS:
+    if problem.sizes["m"] * problem.sizes["n"] <= FEW_ELEMENTS:
         return ("triton_known_size", "cuda_interleave", "triton_fused", "cuda_vec16", "cuda_squares")
     if is_narrow(problem):
         return ("cuda_interleave", "triton_known_size", "cuda_vec16", "triton_fused", "cuda_registers")
