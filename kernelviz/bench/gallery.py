@@ -69,7 +69,7 @@ class Layout:
         return sum(len(cards) for _, cards in self.cards)
 
 
-MOST_CARDS = 64
+MOST_CARDS = 72
 """So many cards are drawn at most, unless the first family has more: enough for every op of the catalogue. With 50 cards the page
 is ready after 0.69 of the reference page (docs/speed.md)."""
 

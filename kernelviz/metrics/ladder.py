@@ -20,12 +20,12 @@ from kernelviz.metrics.comparison import Pair, pair_of
 from kernelviz.metrics.figures import Headline
 from kernelviz.metrics.library_comparison import OWN
 from kernelviz.metrics.roofline import SpeedOfLight, speed_of_light
-from kernelviz.metrics.rows import Row, by_rate, rows
+from kernelviz.metrics.rows import Quantity, Row, rows, usual_quantity
 from kernelviz.metrics.statistics import Interval
 from kernelviz.metrics.winner import NEVER_WINNING
 
-Metric = Literal["time", "bandwidth", "rate"]
 """What a ladder climbs: seconds, the least bytes of the problem per second, or its flop per second."""
+Metric = Quantity
 StepKind = Literal[
     "first", "faster", "slower", "same", "unclear", "not comparable", "wrong", "wrong elsewhere", "failed", "absent"
 ]
@@ -223,7 +223,7 @@ class Ladder:
         table = [step.row for ladder in self.ladders for step in ladder.steps if step.row] or list(self.libraries)
         if all(row.result.cost is None for row in table):
             return "time"
-        return "rate" if by_rate(table) else "bandwidth"
+        return usual_quantity(table)
 
     def with_times(self, backend: str | None = None) -> tuple[BackendLadder, ...]:
         """The ladders with a correct step, those with the most first; only that of one backend if it is given."""

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import inf
+from typing import Literal
 
 from kernelviz.core import Clock, Failure, Figure, Result, Roof, Run
 from kernelviz.core.run_cache import RunCache
@@ -174,6 +175,20 @@ def _in_shared_rounds(figure: Figure | None, base: Figure | None, judged: Verdic
         return None
     times = shared_medians(figure, base)
     return None if times is None else SharedRounds(*times)
+
+
+Quantity = Literal["bandwidth", "rate", "time"]
+LEAST_WORK = 2**14
+"""Bytes and operations up to which a case is a launch and little else: a GPU does 100 times as much in the time of a launch."""
+
+
+def usual_quantity(table: Sequence[Row]) -> Quantity:
+    """What a chart of these cases shows first: their time if none has any work to speak of (`LEAST_WORK`), else their arithmetic
+    rate or their bandwidth, whichever tells more."""
+    known = [r.result.cost for r in table if r.result.cost]
+    if known and all(max(cost.moved_bytes, cost.work_flop) <= LEAST_WORK for cost in known):
+        return "time"
+    return "rate" if by_rate(table) else "bandwidth"
 
 
 def by_rate(table: Sequence[Row]) -> bool:

@@ -1,17 +1,14 @@
 """The points of a small chart of a run: one line for each variant, and the roof, without intervals and failures."""
 
-from typing import Literal
-
 from kernelviz.core import Run
 from kernelviz.core.problem import Struct
 from kernelviz.metrics.chart_selection import charted_run
 from kernelviz.metrics.figures import Headline
 from kernelviz.metrics.grouping import grouped
 from kernelviz.metrics.roofline import bandwidth_bytes_per_s, rate_flop_per_s, speed_of_light
-from kernelviz.metrics.rows import Row, by_rate, rows
+from kernelviz.metrics.rows import Quantity, Row, rows, usual_quantity
 from kernelviz.metrics.sweep import line_sizes, swept_axis, tied_axes
 
-Quantity = Literal["bandwidth", "rate", "time"]
 DIGITS = 4
 """Significant digits of a point. A thousandth of the height of a small chart is less than a pixel."""
 
@@ -37,14 +34,15 @@ class Sketch(Struct, frozen=True, kw_only=True):
 
 
 def sketch(run: Run, headline: Headline = "cold") -> Sketch:
-    """The sketch of the chart that the page Bench opens with: bandwidth, or the rate of an op with much arithmetic."""
+    """The sketch of the chart that the page Bench opens with: bandwidth, the rate of an op with much arithmetic, or the time of
+    one with hardly any work."""
     charted = charted_run(run)
     timed = [r for r in rows(charted, run.environment.roofs, headline) if r.figure is not None]
     problems = list({r.result.problem.key: r.result.problem for r in timed}.values())
     axis = swept_axis(problems)
     if axis is None:
         return Sketch(variants=charted.plan.variants)
-    quantity: Quantity = "rate" if by_rate(timed) else "bandwidth"
+    quantity: Quantity = usual_quantity(timed)
     if any(_value(r, quantity) is None for r in timed):
         quantity = "time"
     by_line = grouped(timed, key=lambda r: (r.result.variant, line_sizes(r.result.problem, problems, axis)))

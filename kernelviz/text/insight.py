@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 from kernelviz.core import units
 from kernelviz.metrics.insight import Insight
-from kernelviz.metrics.sketch import Quantity, Sketch
+from kernelviz.metrics.rows import Quantity
+from kernelviz.metrics.sketch import Sketch
 from kernelviz.text.results import format_variant
 from kernelviz.text.sizes import format_size
 from kernelviz.text.text import Text, sentence_case

@@ -20,6 +20,7 @@ from kernelviz.bench import Bench
 from kernelviz.bench import gallery as use_case
 from kernelviz.bench.best import auto_names
 from kernelviz.bench.gallery import (
+    MOST_CARDS,
     Family,
     GalleryOp,
     Layout,
@@ -138,6 +139,7 @@ def test_the_first_families_are_cards_and_every_run_is_on_a_card_or_in_a_list_on
         )
         assert shown.charts == sum(len(family.recorded) for family in found) - sum(len(f.ops) for f in shown.lists)
     assert layout(many(bench, {"none": {"n1": 0}})) == Layout((), ())
+    assert len(bench.ops()) <= MOST_CARDS, "every op has a card"
 
 
 def test_a_card_shows_the_first_run_of_its_op_and_each_run_of_an_only_op_has_a_card(bench: Bench) -> None:

@@ -9,8 +9,9 @@ import sample_runs as samples
 from msgspec.structs import replace
 
 from kernelviz.core import Problem, Result, Run, Timing
+from kernelviz.formats import shipped_runs
 from kernelviz.metrics.insight import Insight, insight
-from kernelviz.metrics.rows import rows
+from kernelviz.metrics.rows import rows, usual_quantity
 from kernelviz.metrics.sketch import sketch
 from kernelviz.metrics.summary import summary
 from kernelviz.text.insight import describe_insight, describe_sketch, insight_sentence
@@ -149,3 +150,10 @@ def test_the_sketch_holds_the_points_of_the_chart() -> None:
     assert len(drawn.roof) == 2
     assert str(describe_sketch(drawn, None)).startswith("Small chart: bandwidth of 2 variants by n.")
     assert sketch(planted({"torch_eager": None})).lines == ()
+
+
+def test_an_op_with_hardly_any_work_is_drawn_by_its_time() -> None:
+    for name, quantity in (("h200-empty_launch", "time"), ("h200-copy", "bandwidth"), ("h200-matmul", "rate")):
+        run = shipped_runs.load(name)
+        assert sketch(run).quantity == quantity
+        assert usual_quantity(rows(run, run.environment.roofs)) == quantity

@@ -13,7 +13,7 @@ from kernelviz.formats.offline.selection import sizes_with_charts
 from kernelviz.hardware.datasheet import ceilings_by_device
 from kernelviz.metrics.figures import Headline, figure_of
 from kernelviz.metrics.placement import placed
-from kernelviz.metrics.rows import Row, by_rate, rows
+from kernelviz.metrics.rows import Row, rows, usual_quantity
 from kernelviz.metrics.samples import spread
 from kernelviz.metrics.summary import best_of
 from kernelviz.metrics.sweep import line_sizes, swept_axis, tied_axes, varying_axes
@@ -86,7 +86,7 @@ def data(view: View) -> dict[str, Any]:
     return {
         "l2": list(view.headlines),
         "show": [*BY_SIZE, "winner"],
-        "usual": "rate" if by_rate(rows(view.run, view.run.environment.roofs)) else "bandwidth",
+        "usual": usual_quantity(rows(view.run, view.run.environment.roofs)),
         "axes": list(view.axes),
         "sizes": [format_sizes(p) for p in view.problems],
         "keys": [p.key for p in view.problems],

@@ -13,7 +13,7 @@ from kernelviz.core.configuration import is_configuration
 from kernelviz.hardware.datasheet import ceilings_by_device
 from kernelviz.metrics.chart_selection import charted_run
 from kernelviz.metrics.figures import Headline
-from kernelviz.metrics.rows import Row, by_rate, rows
+from kernelviz.metrics.rows import Row, rows, usual_quantity
 from kernelviz.metrics.summary import best_of
 from kernelviz.metrics.sweep import line_sizes, swept_axis, tied_axes, varying_axes
 from kernelviz.metrics.winner import winners
@@ -68,7 +68,7 @@ def chart_by_size(runs: Sequence[Run], results: Sequence[Row], headline: Headlin
     """
     problems = _problems(results)
     with st.container(horizontal=True, gap="small", key="view"):
-        default = "rate" if by_rate(results) else "bandwidth"
+        default = usual_quantity(results)
         chosen = view_filters.choose(
             st.segmented_control, "Chart", list(_CHARTS), default, key="show", label_visibility="collapsed"
         )
