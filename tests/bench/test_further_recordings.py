@@ -103,6 +103,17 @@ def test_equal_folders_give_equal_archives_and_code_is_packed_once(arranged: Pat
     arrange_recordings.arrange([tmp_path / "recorded"], tmp_path / "shipped", arranged)
     assert (arranged / "code" / "add.kvc").read_bytes() == file
     assert recordings_file.pack(arranged) == data
+    # Code that the run does not name any more, once it was recorded again, is taken out.
+    again = compact.decode((tmp_path / "recorded" / f"{FURTHER}.kvz").read_bytes())
+    named = [(result, (result.code or ())[:1]) for result in again.results]
+    named = [(result, tuple(replace(one, artifacts=one.artifacts[:1]) for one in code)) for result, code in named]
+    results = tuple(replace(result, code=code) if code else result for result, code in named)
+    kept = {artifact.digest for _, code in named for one in code for artifact in one.artifacts}
+    code = tuple(content for content in sample_code.run().code or () if content.digest in kept)
+    assert 0 < len(code) < len(sample_code.run().code or ())
+    (tmp_path / "recorded" / f"{FURTHER}.kvz").write_bytes(compact.encode(replace(again, results=results, code=code)))
+    arrange_recordings.arrange([tmp_path / "recorded"], tmp_path / "shipped", arranged)
+    assert code_file.contents_of((arranged / "code" / "add.kvc").read_bytes()).keys() == {one.digest for one in code}
 
 
 def test_a_damaged_file_of_code_is_refused() -> None:

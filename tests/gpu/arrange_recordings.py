@@ -57,7 +57,7 @@ def arrange(folders: Iterable[Path], shipped: Path, further: Path) -> None:
                 compact.encode(msgspec.structs.replace(run, code=msgspec.UNSET))
             )
             if contents:
-                _add_code(run, contents, further / CODE)
+                _add_code(run, contents, further / CODE, (shipped, further))
     recording.write_indices(shipped)
     if further.is_dir():
         if shipped_runs.names_in(further):
@@ -67,16 +67,31 @@ def arrange(folders: Iterable[Path], shipped: Path, further: Path) -> None:
         )
 
 
-def _add_code(run: Run, contents: dict[str, bytes], folder: Path) -> None:
-    """Put the contents that the run names into the file of its op."""
+def _add_code(run: Run, contents: dict[str, bytes], folder: Path, of_runs: tuple[Path, ...]) -> None:
+    """Put the contents that the run names into the file of its op, and take out what no run of the file names any more.
+
+    `of_runs`: the folders of these runs.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / f"{run.plan.op}{code_file.ENDING}"
     known = file.read_bytes() if file.is_file() else code_file.encode({}, ())
-    earlier = code_file.contents_of(known)
+    runs = dict.fromkeys((*code_file.head_of(known).runs, run.id))
+    named = {
+        artifact.digest
+        for one in (
+            shipped_runs.load_from(of, name)
+            for name in runs
+            for of in of_runs
+            if (of / f"{name}{recording.ENDING}").is_file()
+        )
+        for result in one.results
+        for code in result.code or ()
+        for artifact in code.artifacts
+    }
+    earlier = {digest: data for digest, data in code_file.contents_of(known).items() if digest in named}
     artifacts = {a.digest: a for result in run.results for code in result.code or () for a in code.artifacts}
     kinds = {digest: KINDS.index(artifact.kind) for digest, artifact in artifacts.items()}
     together = earlier | contents
-    runs = dict.fromkeys((*code_file.head_of(known).runs, run.id))
     order = [*earlier, *sorted((d for d in contents if d not in earlier), key=lambda digest: kinds[digest])]
     file.write_bytes(code_file.encode({digest: together[digest] for digest in order}, runs))
 
