@@ -24,8 +24,8 @@ from kernelviz.metrics.rows import Quantity, Row, rows, usual_quantity
 from kernelviz.metrics.statistics import Interval
 from kernelviz.metrics.winner import NEVER_WINNING
 
-"""What a ladder climbs: seconds, the least bytes of the problem per second, or its flop per second."""
 Metric = Quantity
+"""What a ladder climbs: seconds, the least bytes of the problem per second, or its flop per second."""
 StepKind = Literal[
     "first", "faster", "slower", "same", "unclear", "not comparable", "wrong", "wrong elsewhere", "failed", "absent"
 ]

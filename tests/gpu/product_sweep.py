@@ -27,7 +27,7 @@ from kernelviz.measure.timing.timer import BoundLaunch
 from kernelviz.ops.kernels import nvrtc
 from kernelviz.ops.kernels.limits import MULTIPROCESSORS
 from kernelviz.ops.matmul import triton, triton_strided, wgmma, wgmma_choice, wgmma_layouts, wgmma_skinny
-from kernelviz.ops.matmul.wgmma import BOX, DEPTH, Division, Options
+from kernelviz.ops.matmul.wgmma import DEPTH, Division, Options
 
 Bind = Callable[[], Callable[[], Any]]
 SIZES = (
@@ -57,6 +57,11 @@ def tiles() -> Iterator[tuple[str, tuple[int, int, int, int]]]:
             yield f"{tile.rows}x{tile.columns} cluster {cluster}", (tile.rows, tile.columns, cluster, tile.stages)
 
 
+def loads_whole_boxes(options: Options) -> bool:
+    """Whether the blocks of a cluster can divide the boxes of B, as the kernel for transposed factors does."""
+    return options.boxes % options.cluster == 0
+
+
 def exchanged() -> Iterator[tuple[int, wgmma_skinny.Tile]]:
     """Rows and tiles of the kernel whose blocks add up their parts in shared memory."""
     for rows, columns in wgmma_skinny.TILES_US:
@@ -74,7 +79,7 @@ def sources() -> Iterator[tuple[Path, dict[str, str], str]]:
         for one in (options, replace(options, split_k=1)):
             yield wgmma.SOURCE, one.defines(ELEMENT), "matmul_wgmma"
         for k_contiguous in (True, False):
-            if options.boxes % options.cluster:
+            if not loads_whole_boxes(options):
                 continue
             macros = wgmma_layouts.defines(options, ELEMENT, a_k_contiguous=k_contiguous, b_k_contiguous=k_contiguous)
             yield wgmma_layouts.SOURCE, macros, "matmul_wgmma_layouts"
@@ -149,7 +154,7 @@ def backward(a: torch.Tensor, b: torch.Tensor, dc: torch.Tensor) -> dict[str, Bi
             triton_strided.bind_strided(dc, b.t(), compute=None), triton_strided.bind_strided(a.t(), dc, compute=None)
         ),
         "by size": own((0, 0, 0, 0)),
-        **{name: own(tile) for name, tile in tiles() if -(-tile[1] // BOX) % tile[2] == 0},
+        **{name: own(tile) for name, tile in tiles() if loads_whole_boxes(wgmma_choice.options(*tile))},
     }
 
 
